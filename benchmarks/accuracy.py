@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 
 import kinetree as kt
 from book import Picture, Section
-from kinetree.analysis.verify.peers.mujoco import mjcf
+from kinetree.analysis.verify.mujoco import mjcf
 from measure import Contender, Disagreement, Figure, interleaved
 from pictures import Curve, Panel, draw
 from report import Table

@@ -7,9 +7,9 @@ import numpy as np
 import kinetree as kt
 from book import Section
 from charmie_plain import PlainCharmie
+from kinetree.apps.reproduce.goncalves2023_motion import DURATION, closed_motion, validation_motion
 from kinetree.formulations.charmie import ACTUATORS, SHARE, inverse_dynamics
 from kinetree.model.axes import axis_labels
-from kinetree.reproduce.charmie_motion import DURATION, closed_motion, validation_motion
 from measure import Contender, Figure, agree, interleaved, ratio
 from report import Table
 
@@ -33,6 +33,13 @@ def section(quick: bool) -> Section:
     def torques():
         return robot.inverse_dynamics(*states, **options)
 
+    def instants() -> None:
+        """Compute one step after the other, each from the position of the one before."""
+        q = states.q[0]
+        for step in steps:
+            position, speed, acceleration = ({name: m[k] for name, m in step.items()} for k in range(3))
+            q = robot.driven_motion(position, speed, acceleration, q_guess=q, keep=("q", "tau")).q
+
     def loads(at=states):
         return robot.loads(at.q, at.qd, qdd=at.qdd, share=SHARE, **options)
 
@@ -42,6 +49,7 @@ def section(quick: bool) -> Section:
         {
             "plain": Contender(step_by_step, STEPS),
             "formulas": Contender(lambda: inverse_dynamics(robot.mechanism, motion), STEPS),
+            "instants": Contender(instants, STEPS),
             "torques": Contender(torques, STEPS),
             "loads": Contender(loads, STEPS),
             "motion": Contender(lambda: loads(closed_motion(robot, motion)), STEPS),
@@ -51,6 +59,7 @@ def section(quick: bool) -> Section:
     words = {
         "plain": "plain NumPy, step by step: motion of the actuators to loads at all joints",
         "formulas": "the same formulas, vectorized in NumPy",
+        "instants": "motion of the actuators to their torques, one call per step",
         "torques": "one call: torques of the 21 actuators, from states",
         "loads": "one call: torques and loads at all 47 joints, from states",
         "motion": "motion of the actuators to loads at all joints, five calls",

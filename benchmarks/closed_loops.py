@@ -10,9 +10,8 @@ import pinocchio as pin
 
 import kinetree as kt
 from book import Section
-from kinetree.analysis.verify.peers.pinocchio import build
-from kinetree.analysis.verify.peers.pinocchio_loops import POINTS, rigid_constraints
-from kinetree.model.mechanism import resolved
+from kinetree.analysis.verify.pinocchio import POINTS, build, rigid_constraints
+from kinetree.model.mechanism import resolve_parts
 from measure import Contender, Figure, agree, interleaved, ratio
 from report import Table
 from robots import near_empty
@@ -150,7 +149,7 @@ def quickest(mechanism: kt.Mechanism, model: Any) -> Any:
     """Return the peer's model with its special joints: those along an axis of the frame, and universal joints."""
     out = pin.Model()
     out.gravity = model.gravity
-    moving = [j for j in resolved(mechanism.joints, mechanism.values()) if j.kind != "fixed"]
+    moving = [j for j in resolve_parts(mechanism.joints, mechanism.values()) if j.kind != "fixed"]
     for number, joint in enumerate(moving, 1):
         made = model.joints[number]
         if (joint.kind, tuple(joint.axis)) in ALIGNED:

@@ -21,11 +21,11 @@ CACHE_TARGET = 0.03
 CHILD = """
 import json, sys, time
 start = time.perf_counter()
-import casadi, llvmlite.binding, kinetree as kt, kinetree.compiler.targets.llvm
+import casadi, llvmlite.binding, kinetree as kt, kinetree.targets.llvm
 imported = time.perf_counter()
 system = kt.load(sys.argv[1]).tree
 loaded = time.perf_counter()
-function = system.function(sys.argv[2])
+function = system.function(sys.argv[2], forces=False)
 ready = time.perf_counter()
 print(json.dumps([imported - start, loaded - imported, ready - loaded]))
 """

@@ -12,7 +12,7 @@ import pinocchio as pin
 
 import kinetree as kt
 from book import Section
-from measure import CORES, Contender, Disagreement, Figure, agree, all_cores, interleaved, ratio
+from measure import CORES, Contender, Figure, agree, all_cores, interleaved, ratio
 from report import Table
 from robot_files import MORE, ROBOTS, TITLE, Robot
 from robots import calls, orders_of, random_states
@@ -37,7 +37,7 @@ AIMS = {
     "Talos, free base": {"inverse_dynamics": 20.0, "forward_dynamics": 20.0},
 }
 """The least ratios to the peer in a batch; those of products to the function are in PRODUCTS."""
-BOUND = "[limits](limits.md#speed-of-derivatives)"
+BOUND = "[why](../speed-of-derivatives.md)"
 PRODUCTS = {"vjp": 3.0, "hvp": 8.0}
 """The largest ratios of the time of a product to that of its function."""
 
@@ -52,16 +52,13 @@ class Comparison:
     difference: float
     compiled: float
     ours: dict[int, Figure]
-    vectors: dict[bool, dict[int, Figure]]
-    """With samples next to each other in memory, through the caches and past them."""
     written: dict[int, Figure]
     peer: Figure
     ratios: dict[int, Figure]
-    vector_ratios: dict[bool, dict[int, Figure]]
-    repeated: dict[int, tuple[Figure, Figure]]
-    """Times and ratios to the peer of repeated calls past the caches."""
-    on_all_cores: dict[int, tuple[Figure, ...]]
-    """Times and ratios to the peer: in rows, past the caches, and repeated past the caches."""
+    plain: dict[int, tuple[Figure, Figure]]
+    """Times of calls with new arrays, and their ratios to the peer."""
+    on_all_cores: dict[int, tuple[Figure, Figure]]
+    """Times and ratios to the peer."""
     single: Figure
     single_ratio: Figure
     products: dict[str, Figure]
@@ -70,7 +67,7 @@ class Comparison:
 def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     """Check that both libraries give the same results, then time them in turn."""
     root = () if robot.base == "fixed" else (pin.JointModelFreeFlyer(),)
-    system, model = kt.load(robot.path, base=robot.base).tree, pin.buildModelFromUrdf(str(robot.path), *root)
+    system, model = robot.rigid().tree, pin.buildModelFromUrdf(str(robot.path), *root)
     data, peer = model.createData(), FUNCTIONS[name]
     method = getattr(system, f"{name}_derivatives")
     order_q, order = orders_of(system, model)
@@ -92,11 +89,8 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
         divided[f"ours {n}"] = Contender(
             lambda x=x, outs=outs: function.unchecked(tuple(x), out=outs, threads=cores), n
         )
-        divided[f"past {n}"] = _in_blocks(function, x, past=True, threads=cores)
-        divided[f"repeated {n}"] = _repeated(function, x, threads=cores)
         contenders[f"ours {n}"] = Contender(lambda x=x, outs=outs: function(*x, out=outs), n)
-        contenders |= {f"past {past} {n}": _in_blocks(function, x, past=past) for past in (False, True)}
-        contenders[f"repeated {n}"] = _repeated(function, x)
+        contenders[f"plain {n}"] = Contender(lambda x=x: method(*x), n)
         contenders[f"written {n}"] = Contender(lambda outs=outs: [out.fill(0.5) for out in outs], n)
     mine = list(zip(*(x[:ROWS] for x in state), strict=True))
 
@@ -110,12 +104,7 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     with all_cores():
         threaded = interleaved({**divided, "peer": contenders["peer"]}, rounds)
     on_all_cores = {
-        n: tuple(
-            figure
-            for way in (f"ours {n}", f"past {n}", f"repeated {n}")
-            for figure in (Figure.of(threaded[way]), ratio(threaded["peer"], threaded[way]))
-        )
-        for n in sizes
+        n: (Figure.of(threaded[f"ours {n}"]), ratio(threaded["peer"], threaded[f"ours {n}"])) for n in sizes
     }
     return Comparison(
         robot,
@@ -124,42 +113,15 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
         difference,
         compiled,
         {n: Figure.of(times[f"ours {n}"]) for n in sizes},
-        {past: {n: Figure.of(times[f"past {past} {n}"]) for n in sizes} for past in (False, True)},
         {n: Figure.of(times[f"written {n}"]) for n in sizes},
         Figure.of(times["peer"]),
         {n: ratio(times["peer"], times[f"ours {n}"]) for n in sizes},
-        {past: {n: ratio(times["peer"], times[f"past {past} {n}"]) for n in sizes} for past in (False, True)},
-        {n: (Figure.of(times[f"repeated {n}"]), ratio(times["peer"], times[f"repeated {n}"])) for n in sizes},
+        {n: (Figure.of(times[f"plain {n}"]), ratio(times["peer"], times[f"plain {n}"])) for n in sizes},
         on_all_cores,
         Figure.of(times["method"]),
         ratio(times["method"], times["peer"]),
         {kind: ratio(times[kind], times["function"]) for kind in PRODUCTS},
     )
-
-
-def _in_blocks(function: Any, state: list[np.ndarray], *, past: bool, threads: int | None = None) -> Contender:
-    """Return a call with results in blocks of samples that are next to each other in memory; their bits are checked."""
-    fast, n = function.samples_last(past=past), len(state[0])
-    block = min(n, fast.block)
-    given = [x.reshape(n // block, block, -1) for x in state]
-    out = fast.empty((n // block, block))
-    if not all(map(np.array_equal, fast(*given, out=out), function(*given))):
-        raise Disagreement(f"{function.name}: results depend on their layout")
-    if threads:
-        return Contender(lambda: fast.unchecked(tuple(given), out=out, threads=threads), n)
-    return Contender(lambda: fast(*given, out=out), n)
-
-
-def _repeated(function: Any, state: list[np.ndarray], *, threads: int | None = None) -> Contender:
-    """Return repeated calls that write zeros once, as the peer does; their bits are checked after another batch."""
-    fast, n = function.samples_last(past=True), len(state[0])
-    block = min(n, fast.block)
-    given = [x.reshape(n // block, block, -1) for x in state]
-    run = fast.repeated((n // block, block))
-    run(*(x[::-1] for x in given))
-    if not all(map(np.array_equal, run(*given), function(*given))):
-        raise Disagreement(f"{function.name}: results depend on the call before")
-    return Contender(lambda: run(*given, threads=threads), n)
 
 
 def _checked(what: str, system, method, peer, model, data, rows, state, order) -> float:
@@ -202,15 +164,9 @@ def section(quick: bool) -> Section:
         for n in c.ours:
             row = [*who, f"{n:,}", c.ours[n].text(), c.written[n].text(), c.peer.text(4), c.ratios[n].text()]
             row.append(_verdict(c.ratios[n], aim, n))
-            for past in (False, True):
-                figure = c.vector_ratios[past][n]
-                row += [c.vectors[past][n].text(), figure.text(), _verdict(figure, aim, n)]
-            again, again_ratio = c.repeated[n]
-            row += [again.text(), again_ratio.text(), _verdict(again_ratio, aim, n)]
-            rows.append(tuple(row))
-            cells = zip(c.on_all_cores[n][::2], c.on_all_cores[n][1::2], strict=True)
-            texts = ((x.text(), r.text(), _verdict(r, aim, n)) for x, r in cells)
-            divided.append((*who, f"{n:,}", *(text for three in texts for text in three)))
+            rows.append((*row, *(x.text() for x in c.plain[n])))
+            shared, shared_ratio = c.on_all_cores[n]
+            divided.append((*who, f"{n:,}", shared.text(), shared_ratio.text(), _verdict(shared_ratio, aim, n)))
         target = f"<= 1: {'met' if c.single_ratio.median <= 1 else 'missed'}"
         singles.append((*who, c.single.text(4), c.peer.text(4), c.single_ratio.text(), target, f"{c.compiled:.2f}"))
         verdicts = (
@@ -229,28 +185,17 @@ def section(quick: bool) -> Section:
             "Pinocchio [ns]",
             "ratio",
             "target",
-            "samples last [ns]",
+            "plain call [ns]",
             "ratio",
-            "target",
-            "past the caches [ns]",
-            "ratio",
-            "target",
-            "repeated [ns]",
-            "ratio",
-            "target",
         ),
         tuple(rows),
         "All three matrices (with respect to q, qd, and qdd or tau). Ours: one call with `out=`, ns per sample, on one "
         "core. Pinocchio: `computeRNEADerivatives` and `computeABADerivatives` in a "
         "Python loop, ns per call. Only written: the same arrays filled with a number by NumPy on one core, without "
-        "arithmetic. Samples last: the same inputs, and the same results in blocks of samples "
-        "that are next to each other in memory (`samples_last()`), on one core. Past the caches: the same with "
-        "`past=True`; reading these results from memory takes longer afterwards. Repeated: the same by `repeated()`, "
-        "with results in the same arrays in every call, whose zeros of branches that do not meet are written once. "
-        "Pinocchio does that too: its `data` hold the same matrices in every call, and it does not write these zeros "
-        "again. All other columns write every entry in every call. The matrices of a humanoid are 35 KB per sample, so "
-        "that batches are "
-        f"limited by memory ({BOUND}). Results agree to {max(c.difference for c in found):.1e} relative.",
+        "arithmetic. Plain call: the method, with checks and new arrays in every call. Pinocchio's `data` are the same "
+        "matrices in every call, and zeros of branches that do not meet are written once; ours are written in every "
+        "call. The matrices of a humanoid are 35 KB per sample, so that batches are limited by memory "
+        f"({BOUND}). Results agree to {max(c.difference for c in found):.1e} relative.",
     )
     cores = Table(
         f"Derivatives in batches on {len(CORES) or 1} cores",
@@ -259,12 +204,6 @@ def section(quick: bool) -> Section:
             "function",
             "batch",
             "ours [ns]",
-            "ratio",
-            "target",
-            "past the caches [ns]",
-            "ratio",
-            "target",
-            "repeated [ns]",
             "ratio",
             "target",
         ),
@@ -285,10 +224,9 @@ def section(quick: bool) -> Section:
         f"With respect to all three inputs, for a batch of {PRODUCT_BATCH:,}.",
     )
     ratios = [x.median for c in found for x in c.ratios.values()]
-    others = [x.median for c in found for _, x in c.repeated.values()]
+    plain = [x.median for c in found for _, x in c.plain.values()]
     headline = (
         f"Derivatives of dynamics in batches are {min(ratios):.0f} to {max(ratios):.0f} times as fast as Pinocchio's "
-        f"looped from Python, and {min(others):.0f} to {max(others):.0f} times in repeated calls with samples next to "
-        "each other in memory, past the caches."
+        f"looped from Python, and {min(plain):.0f} to {max(plain):.0f} times in plain calls, with new arrays."
     )
     return Section("Derivatives", headline, (batch, cores, single, product))

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from book import Section
-from kinetree.reproduce.goncalves2023 import table_5
+from kinetree.apps.reproduce.goncalves2023 import table_5
 from report import Table
 
 
@@ -17,5 +17,5 @@ def section(quick: bool) -> Section:
     ((title, (headings, *rows)),) = outcome.tables
     factors = [float(row[headings.index("factor")]) for row in rows]
     table = Table(title, tuple(headings), tuple(map(tuple, rows)), " ".join(outcome.notes))
-    headline = f"{min(factors):.0f} to {max(factors):.0f} times the printed speed, on another machine."
+    headline = f"{min(factors):.1f} to {max(factors):.1f} times the printed speed in all, on another machine."
     return Section("Times that [Goncalves2023] prints", headline, (table,))

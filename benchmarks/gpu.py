@@ -61,7 +61,7 @@ def section(quick: bool) -> Section:
     try:
         import cupy
 
-        from kinetree.compiler.targets.ptx.driver import driver
+        from kinetree.targets.ptx.driver import driver
 
         device = driver().device()
     except (ImportError, kt.KinetreeError) as error:
@@ -81,8 +81,7 @@ def section(quick: bool) -> Section:
         tuple(map(_row, found)),
         f"{device.name}, driver of CUDA {driver().version // 1000}.{driver().version % 1000 // 10}. Batches of "
         f"{MOST:,} samples ({SAMPLES['Talos']:,} of Talos and of the Stewart platform) in the GPU's memory, timed by "
-        "the GPU's events. The first call writes the code, compiles it and runs it; nothing is taken from caches. "
-        "Large functions are interpreted in their first call, and measured when they are compiled.",
+        "the GPU's events. The first call writes the code, compiles it and runs it; nothing is taken from caches.",
     )  # fmt: skip
     return Section(
         "On a GPU",
@@ -104,7 +103,7 @@ def _row(c: Case) -> tuple[str, ...]:
 def measure(cupy: Any, model: str, name: str, dtype: str, rounds: int) -> Case:
     """Return the figures of a function, after a comparison with the CPU."""
     robot = MODELS[model]
-    system = kt.load(robot.path if robot else model)
+    system = robot.rigid() if robot else kt.load(model)
     state = [x.astype(dtype) for x in states(system)]
     gpu = system.on("cuda")
     start = time.perf_counter()
@@ -120,7 +119,6 @@ def measure(cupy: Any, model: str, name: str, dtype: str, rounds: int) -> Case:
         out = cupy.empty((count, system.nv), dtype, order=order)
         function = gpu.function(name)
         function(*batch, out=out)
-        function.settle()  # large functions are interpreted at first
         times = timed(cupy, lambda f=function, x=batch, y=out: f(*x, out=y), rounds)
         figures.append(Figure.of([count / t / 1e9 for t in times]))
     size = sum(x.shape[1] * x.itemsize for x in state) + system.nv * np.dtype(dtype).itemsize

@@ -11,8 +11,9 @@ import numpy as np
 import kinetree as kt
 from book import Section
 from gpu import MODELS, PRECISIONS
-from kinetree.compiler.runtime.cuda.lane_kernel import LaneKernel
-from kinetree.simulation.integrators import METHODS, stepper
+from kinetree.backends.cuda.lane_kernel import LaneKernel
+from kinetree.simulation.methods.stepper import stepper
+from kinetree.simulation.methods.table import METHODS
 from measure import Figure, NotMeasured, agree
 from report import Table
 
@@ -63,7 +64,7 @@ class Case:
 def section(quick: bool) -> Section:
     """Return the figures of all cases."""
     try:
-        from kinetree.compiler.targets.ptx.driver import driver
+        from kinetree.targets.ptx.driver import driver
 
         device = driver().device()
     except kt.KinetreeError as error:
@@ -103,8 +104,8 @@ def measure(device: Any, model: str, method: str, loops: str, dtype: str, rounds
     way = kt.Baumgarte(10.0) if loops == "decaying" and system.closures else None
     q, qd = starts(system)
     times = np.array([0.0, STEPS * DT])
-    expected = stepper(system.mechanism, METHODS[method], loops=way).gufunc(q, qd, times, DT, 0.0, np.inf)
-    made = stepper(system.mechanism, METHODS[method], loops=way, dtype=dtype, device=device)
+    expected = stepper(system.mechanism, METHODS[method].scheme, loops=way).gufunc(q, qd, times, DT, 0.0, np.inf)
+    made = stepper(system.mechanism, METHODS[method].scheme, loops=way, dtype=dtype, device=device)
     kernel = made.gufunc
     assert isinstance(kernel, LaneKernel)
     few = kernel(q, qd, times, DT, 0.0, np.inf)

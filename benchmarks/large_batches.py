@@ -6,12 +6,11 @@ import ctypes
 
 import numpy as np
 
-import kinetree as kt
 from book import Section
 from kinetree.compiler.ir.program import Program
-from kinetree.compiler.runtime.gufunc import core_signature, register
-from kinetree.compiler.targets import target
-from kinetree.compiler.targets.llvm import prefetch
+from kinetree.runtime.native import core_signature, register
+from kinetree.targets import target
+from kinetree.targets.llvm import prefetch
 from measure import Contender, Disagreement, Figure, interleaved, ratio
 from report import Table
 from robots import FUNCTIONS, ROBOTS, TITLE
@@ -25,7 +24,7 @@ def section(quick: bool) -> Section:
     """Return the times of all robots and sizes."""
     rows, gains = [], {}
     for robot in ROBOTS:
-        system = kt.load(robot.path).tree
+        system = robot.rigid().tree
         for name in FUNCTIONS:
             program = system.function(name).program
             assert isinstance(program, Program)

@@ -31,7 +31,7 @@ def peak():
 SAMPLES = """
 import kinetree as kt
 arm = kt.load(sys.argv[2])
-function, n = arm.function(sys.argv[3]), int(sys.argv[4])
+function, n = arm.function(sys.argv[3], forces=False), int(sys.argv[4])
 function(*np.ones((3, 8, arm.nv)))
 start = held()
 state, out = [np.full((n, arm.nv), 0.1) for _ in range(3)], np.ones((n, arm.nv))

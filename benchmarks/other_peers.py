@@ -32,7 +32,7 @@ SHAPES = re.compile(r"<(visual|collision|transmission|gazebo)\b(?:[^>]*/>|.*?</\
 
 def section(quick: bool) -> Section:
     """Return one row per installed library, and the reasons why others are missing."""
-    arm, rounds = kt.load(ROBOTS[0].path), 3 if quick else 9
+    arm, rounds = ROBOTS[0].rigid(), 3 if quick else 9
     rows, reasons, broken, best = [], [], [], {}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

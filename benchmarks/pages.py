@@ -12,7 +12,7 @@ import numpy as np
 
 import kinetree as kt
 from book import Section
-from kinetree.view.page_live import live_mechanism
+from kinetree.page.kernel import live_mechanism
 from measure import Figure, NotMeasured, agree
 from report import Table
 from robot_files import MORE, ROBOTS, Robot
@@ -108,8 +108,8 @@ def section(quick: bool) -> Section:
         f"Steps of {STEP:g} s of the classical Runge-Kutta method, from rest under gravity, "
         f"{' and '.join(f'{n:,}' for n in STEPS.values())} per reading, by a clock with ticks of 5 us. "
         "With typed numbers, all numbers of the mechanism are inputs of the functions, and a reading has a quarter of "
-        "the steps. A frame at 60 Hz has 16.7 "
-        "ms. The first picture is that of a file from disk, from the start of its navigation, in a browser that runs. "
+        "the steps. A frame at 60 Hz has 16.7 ms. The first picture is drawn from a file on disk, timed from the start "
+        "of its navigation, in a browser that runs. "
         "A slider's event leads to all numbers of the page and to the commands for the graphics processor; without "
         "one, as here, the processor draws the picture."
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kinetree.view.plots import COLORS, STYLE
+from kinetree.plots.figures import COLORS, STYLE
 
 MARKERS = "osD^vP*Xh<"
 HUES = (*COLORS, "#009e8e", "#d98cb3")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import distribution
 from pathlib import Path
+
+import kinetree as kt
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,12 @@ class Robot:
             return Path(folder) / Path(self.file).name
         folder = distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")
         return Path(str(folder)) / self.file
+
+    def rigid(self) -> kt.System:
+        """Return the robot without damping and friction of its joints, which the functions of its peers leave out."""
+        system = kt.load(self.path, base=self.base)
+        joints = tuple(replace(j, damping=(), friction=()) for j in system.joints)
+        return kt.System(replace(system.mechanism, joints=joints), system.report)
 
 
 ROBOTS = (

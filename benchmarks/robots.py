@@ -55,7 +55,7 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     """Check that both libraries give the same results, then time them in turn."""
     root = () if robot.base == "fixed" else (pin.JointModelFreeFlyer(),)
     # Mimic joints are couplings in Kinetree. The peer ignores them, and so does `tree`.
-    system, model = kt.load(robot.path, base=robot.base).tree, pin.buildModelFromUrdf(str(robot.path), *root)
+    system, model = robot.rigid().tree, pin.buildModelFromUrdf(str(robot.path), *root)
     data = model.createData()
     peer, function = FUNCTIONS[name], system.function(name)
     order_q, order = orders_of(system, model)

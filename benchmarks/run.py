@@ -1,4 +1,4 @@
-"""./dev bench: comparison with other libraries, case by case; writes docs/benchmarks.md and its pictures."""
+"""./dev bench: comparison with other libraries, case by case; writes docs/benchmarks.md and docs/benchmarks/."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from book import Section, headlines, page, read_sections
+from book import Chapter, Section, headline, read_sections, write_pages
 from measure import Disagreement, NotMeasured, one_thread, pin_to_one_core
 from report import ROOT, busy, environment, measured, spent
 
@@ -42,7 +42,33 @@ CASES = {
     "compile_times": "compiling with an empty cache, and from the cache",
     "memory_use": "peak memory of batches and of long chains",
 }
-"""The cases in the page's order: each is a module here with `section(quick)`; pictures go to `section(..., folder)`."""
+"""The cases: each is a module here with `section(quick)`; pictures go to `section(..., folder)`."""
+CHAPTERS = (
+    Chapter(
+        "dynamics",
+        "Dynamics, derivatives and kinematics",
+        (
+            "robots",
+            "derivatives",
+            "throughput",
+            "large_batches",
+            "chains",
+            "closed_loops",
+            "pose_targets",
+            "other_peers",
+        ),
+    ),
+    Chapter("simulation", "Simulation", ("stepping", "contact_steps", "accuracy", "stiff_runs", "closed_stepping")),
+    Chapter(
+        "studies", "Studies, and a robot with loops", ("design_batches", "study_workers", "charmie", "goncalves2023")
+    ),
+    Chapter(
+        "machines",
+        "GPUs, browsers, compilation and memory",
+        ("gpu", "gpu_runs", "webassembly", "pages", "compile_times", "memory_use"),
+    ),
+)
+"""The pages of docs/benchmarks/ in order; each case is in one of them."""
 GPU = ("gpu", "gpu_runs")
 """The cases of --gpu, which compare with no other library."""
 THREADED = (
@@ -65,7 +91,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     parser.add_argument("--only", action="append", choices=list(CASES), help="a case; may be given more than once")
     parser.add_argument("--gpu", dest="only", action="store_const", const=list(GPU), help="only the cases of GPUs")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md", help="the page to write")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=ROOT / "docs" / "benchmarks.md",
+        help="the summary to write; tables go to its folder",
+    )
     parser.add_argument("--list", action="store_true", help="list the cases")
     options = parser.parse_args(arguments)
     if options.list:
@@ -88,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
     facts = environment(pin_to_one_core()) | ({"rounds": "few: a quick look"} if options.quick else {})
     for label, text in facts.items():
         console.print(f"{label}: {text}")
-    sections, failures = read_sections(options.out), []
+    sections, failures = read_sections(options.out.with_suffix("")), []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["KINETREE_CACHE_DIR"] = cache
         for name in options.only or CASES:
@@ -103,8 +134,8 @@ def main(arguments: list[str] | None = None) -> int:
                 traceback.print_exc()
                 failure = f"{type(error).__name__}: {error}"
             failures += [f"{name}: {failure}"] if failure else []
-            options.out.write_text(page(facts, sections, list(CASES)))
-    for title, words in headlines(sections):
+            write_pages(options.out, facts, sections, CHAPTERS)
+    for title, words in map(headline, sections.values()):
         console.print(f"{title}: {words}")
     kept = [name for name in sections if name not in (options.only or CASES)]
     console.print(f"written: {options.out} ({time.monotonic() - start:.0f} s)")
@@ -118,7 +149,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _measure(name: str, quick: bool, out: Path, console) -> tuple[str, str]:
     """Return the section of a case as text, and its failure."""
     case: Callable[..., Section] = import_module(name).section
-    folder = out.parent / out.stem
+    folder = out.with_suffix("")
     more = (folder,) if "folder" in inspect.signature(case).parameters else ()
     wall, own, before = time.perf_counter(), spent(), busy()
     found = case(quick, *more)
@@ -129,7 +160,7 @@ def _measure(name: str, quick: bool, out: Path, console) -> tuple[str, str]:
     for table in found.tables:
         table.show(console)
     console.print(f"{name}: {found.headline} ({taken:.0f} s)\n", style="bold")
-    return found.markdown(name, measured(share, others), out.stem), found.failure
+    return found.markdown(name, measured(share, others)), found.failure
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from scipy.integrate import RK45
 
 import kinetree as kt
 from book import Section
-from kinetree.analysis.verify.peers.mujoco import mjcf
+from kinetree.analysis.verify.mujoco import mjcf
 from measure import Contender, Figure, agree, all_cores, interleaved, ratio
 from report import Table
 from robots import ROBOTS

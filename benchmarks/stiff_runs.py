@@ -9,7 +9,7 @@ import numpy as np
 
 import kinetree as kt
 from book import Section
-from kinetree.reproduce.wolinski2015 import C, K, T
+from kinetree.apps.reproduce.wolinski2015 import C, K, T
 from measure import Contender, Disagreement, Figure, interleaved, ratio
 from report import Table
 
@@ -56,7 +56,7 @@ def section(quick: bool) -> Section:
         f"{T:g} s of motion from random states, {len(times)} output times. rodas5p: {count:,} runs in one batch on one "
         "core. bdf: CVODES, run after run, with the exact Jacobian of CasADi. Errors are against rodas5p at 1e-11. "
         "rodas5p takes eight stages per step and BDF little more than one evaluation, so that it takes more "
-        "evaluations at the same tolerance; its errors are smaller, and comparable with those of bdf at 1e-8."
+        "evaluations at the same tolerance; its errors are smaller, and comparable with the errors of bdf at 1e-8."
     )
     heads = ("method, tolerance", "ms per run", "evaluations per run", "error of q [rad]", "of qd [rad/s]", "to ours")
     return Section(

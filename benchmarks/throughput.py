@@ -56,7 +56,7 @@ def section(quick: bool, folder: Path) -> Section:
 
 def sizes(name: str, cores: int, rounds: int) -> dict[str, list[float]]:
     """Return the ns per sample for every size, precision and thread count, and of Pinocchio's calls, for the UR5."""
-    arm, model = kt.load(ROBOTS[0].path), pin.buildModelFromUrdf(str(ROBOTS[0].path))
+    arm, model = ROBOTS[0].rigid(), pin.buildModelFromUrdf(str(ROBOTS[0].path))
     one, peer = near_empty(1), FUNCTIONS[name]
     data = model.createData()
     state = np.random.default_rng(0).normal(size=(3, SIZES[-1], arm.nv))

@@ -15,9 +15,9 @@ import numpy as np
 import kinetree as kt
 from book import Section
 from closed_loops import closed_states
-from kinetree.compiler.targets.wasm.loader import LOADER, loader
-from kinetree.compiler.targets.wasm.target import wasm_module
-from kinetree.simulation.integrators import METHODS, stepper
+from kinetree.simulation.methods.stepper import stepper
+from kinetree.simulation.methods.table import METHODS
+from kinetree.targets.wasm.target import LOADER, loader, wasm_module
 from measure import Contender, Figure, NotMeasured, agree, interleaved
 from report import Table
 from robots import ROBOTS, TITLE
@@ -80,7 +80,7 @@ def section(quick: bool) -> Section:
     if node is None:
         raise NotMeasured("no Node on the PATH")
     rounds = 5 if quick else 25
-    systems = {r.name: kt.load(r.path).tree for r in ROBOTS} | {name: kt.load(name) for name in CLOSED}
+    systems = {r.name: r.rigid().tree for r in ROBOTS} | {name: kt.load(name) for name in CLOSED}
     rows, cases, native, expected = [], [], [], []
     for name, system in systems.items():
         state = states(system)
@@ -108,7 +108,7 @@ def section(quick: bool) -> Section:
         "One call of a function on arrays in the memory of its module, called from JavaScript, and one call for "
         f"{SAMPLES} samples, after V8's optimizing compiler. Native code runs the same batch with 8 samples per "
         "vector. Sines are part of the module (about 1 kB). An earlier prototype with the host's sines took 206 ns and "
-        "4.6 kB for the forward dynamics of UR5, and 1.8 us and 67 kB for those of the Stewart platform."
+        "4.6 kB for the forward dynamics of UR5, and 1.8 us and 67 kB for the Stewart platform."
     )
     columns = (
         "mechanism",
@@ -133,7 +133,7 @@ def runs(node: str, systems: dict[str, kt.System], rounds: int) -> tuple[Table, 
     """Return the times of steps of Runge-Kutta in a kernel, and the headline."""
     cases, expected = [], []
     for system in systems.values():
-        kernel = stepper(system.mechanism, METHODS["rk4"])
+        kernel = stepper(system.mechanism, METHODS["rk4"].scheme)
         q, qd, _ = (x[0] for x in states(system))
         settings = {"dt": DT, "skip": 0.0, "budget": 1e9}
         given = {"q0": q, "qd0": 0.1 * qd, "times": np.array([0.0, STEPS * DT]), **settings}

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import kinetree as kt
-from kinetree.walking import robots
+from kinetree.apps.walking import legged
 
 FILE = Path(__file__).parent / "pictures" / "ground-balance.png"
 COLORS = ("#4477aa", "#ee6677")
@@ -20,10 +20,10 @@ COLORS = ("#4477aa", "#ee6677")
 
 def main() -> None:
     """Write the picture."""
-    robot = robots.hexapod()
-    run = robot.walk(robots.TRIPOD, cycles=3, samples=60)
+    robot = legged.hexapod()
+    run = robot.walk(legged.TRIPOD, cycles=3, samples=60)
     found = kt.ground_balance(run)
-    last = run.t >= run.t[-1] - robots.TRIPOD.period
+    last = run.t >= run.t[-1] - legged.TRIPOD.period
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", width_ratios=(1, 1.2))
     drawn = [np.zeros((0, 2))]
     for at in np.flatnonzero(last):

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import kinetree as kt
-from kinetree.templates import new_robot
-from kinetree.view.animation import snapshot
+from kinetree.library.templates import new_robot
+from kinetree.plots.animation import snapshot
 
 FOLDER = Path(__file__).parent / "pictures"
 

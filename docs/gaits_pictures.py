@@ -11,12 +11,12 @@ from pathlib import Path
 
 from page_pictures import FOLDER, SETTLED, chromium
 
-from kinetree.walking import robots
+from kinetree.apps.walking import legged
 
 CASES = {
-    "quadruped": (robots.quadruped, robots.TROT, 1e-3, 0.88),
-    "hexapod": (robots.hexapod, robots.TRIPOD, 1e-3, 1.05),
-    "biped": (robots.planar_biped, robots.WALK, 2.5e-4, 2.3),
+    "quadruped": (legged.quadruped, legged.TROT, 1e-3, 0.88),
+    "hexapod": (legged.hexapod, legged.TRIPOD, 1e-3, 1.05),
+    "biped": (legged.planar_biped, legged.WALK, 2.5e-4, 2.3),
 }
 """Robot, gait, time step and the instant that is shown [s]."""
 STEPS = (

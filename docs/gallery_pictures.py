@@ -18,7 +18,7 @@ from page_pictures import chromium  # type: ignore[import-not-found]
 import kinetree as kt
 from kinetree import library
 
-FOLDER = Path(kt.__file__).parent / "studio" / "pictures"
+FOLDER = Path(kt.__file__).parent / "apps" / "studio" / "pictures"
 SIZE = (240, 160)  # [px]
 POSES = {
     "gripper": [0.3, 0.4, -0.4, 0.3], "kuka_lwr4": [0.4, 0.7, 0.3, -1.1, 0.2, 0.8, 0], "planar_2r": [0.7, 0.8],

@@ -17,10 +17,10 @@ from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
 import kinetree as kt
-from kinetree import lessons
-from kinetree.lessons.answers import answers
-from kinetree.lessons.lesson import Lesson
-from kinetree.walking import robots
+from kinetree.apps import lessons
+from kinetree.apps.lessons.answers import answers
+from kinetree.apps.lessons.reading import Lesson
+from kinetree.apps.walking import legged
 
 FIRST = "puma560"
 """The mechanism of the first page."""
@@ -61,9 +61,9 @@ EXAMPLES = {
 }
 """Pages of the site with examples: a picture and a title."""
 WALKS = {
-    "quadruped": (robots.quadruped, robots.TROT, 1e-3),
-    "hexapod": (robots.hexapod, robots.TRIPOD, 1e-3),
-    "planar_biped": (robots.planar_biped, robots.WALK, 2.5e-4),
+    "quadruped": (legged.quadruped, legged.TROT, 1e-3),
+    "hexapod": (legged.hexapod, legged.TRIPOD, 1e-3),
+    "planar_biped": (legged.planar_biped, legged.WALK, 2.5e-4),
 }
 """Robots with a page of a run: the robot, its gait and the time step [s]."""
 HEIGHT = {"live": 640, "lesson": 700}
@@ -91,7 +91,7 @@ def lesson_page(name: str) -> str:
 
 def on_files(files: Any, config: Any) -> Any:
     """Add live pages, lessons and pictures of the library to the site (called by mkdocs)."""
-    pictures = package_files("kinetree.studio") / "pictures"
+    pictures = package_files("kinetree.apps.studio") / "pictures"
     for name in GALLERY:
         files.append(File.generated(config, f"live/{name}.html", content=live_page(name)))
         content = (pictures / f"{name}.png").read_bytes()

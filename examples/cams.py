@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import kinetree as kt
-from kinetree.view.plots import COLORS, INK, STYLE
+from kinetree.plots.figures import COLORS, INK, STYLE
 
 LIFT, BASE, ROLLER = 0.03, 0.05, 0.012
 
@@ -66,7 +66,7 @@ def draw_cam(path: Path) -> None:
 
     system = cam()
     run = system.cycle("cam", speed=20.0, samples=361)
-    force = system.multipliers(run.q, run.qd, run["tau"])[:, 0]
+    force = run["multipliers.contact"]
     pitch = pitch_curve(360)
     normal = np.roll(pitch, -1, axis=0) - np.roll(pitch, 1, axis=0)
     normal = np.stack([normal[:, 1], -normal[:, 0]], axis=1) / np.linalg.norm(normal, axis=1)[:, None]

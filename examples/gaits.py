@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from kinetree.view.plots import COLORS, STYLE
-from kinetree.walking import robots
-from kinetree.walking.transport import advances, transport, unrepeated
+from kinetree.apps.walking import legged
+from kinetree.apps.walking.legged import advances, repetition_error, transport
+from kinetree.plots.figures import COLORS, STYLE
 
 CYCLES = 20
 CASES = {
-    "biped, walk": (robots.planar_biped, robots.WALK, 2.5e-4),
-    "quadruped, trot": (robots.quadruped, robots.TROT, 1e-3),
-    "hexapod, tripods": (robots.hexapod, robots.TRIPOD, 1e-3),
+    "biped, walk": (legged.planar_biped, legged.WALK, 2.5e-4),
+    "quadruped, trot": (legged.quadruped, legged.TROT, 1e-3),
+    "hexapod, tripods": (legged.hexapod, legged.TRIPOD, 1e-3),
 }
 """Robot, gait and time step [s]."""
 
@@ -38,7 +38,9 @@ def measures(robot, gait, run) -> dict[str, float]:
         "speed [m/s]": cost.distance / (count * gait.period),
         "cost of transport": cost.cost,
         "work of the drives in a cycle [J]": cost.work / count,
-        "difference of the last two cycles [rad, m, rad/s, m/s]": float(unrepeated(run, robot.ahead, gait.period)[-1]),
+        "difference of the last two cycles [rad, m, rad/s, m/s]": float(
+            repetition_error(run, robot.ahead, gait.period)[-1]
+        ),
         "mean ground force / weight": float(normal[1:].mean() / robot.weight),
         "largest friction used": float(used.max()),
     }

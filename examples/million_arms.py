@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 import kinetree as kt
-from kinetree.view.plots import INK, STYLE
+from kinetree.plots.figures import INK, STYLE
 
 TIMES = (0.3, 0.5, 0.7, 1.0, 1.5, 2.5)
 """The times of the pictures [s]."""
@@ -73,7 +73,12 @@ def main() -> None:
     parser.add_argument("--save", help="keep the counts in a .npz file")
     parser.add_argument("--load", help="draw counts that were kept")
     given = parser.parse_args()
-    found = dict(np.load(given.load)) if given.load else counts(given.runs, given.device)
+    try:
+        found = dict(np.load(given.load)) if given.load else counts(given.runs, given.device)
+    except kt.InputError as error:
+        raise SystemExit(
+            f"{error}; or run `python examples/million_arms.py PICTURE --runs 20000 --device cpu`"
+        ) from None
     if given.save:
         np.savez_compressed(given.save, **found)
     if given.picture:

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import kinetree as kt
-from kinetree.view.plots import COLORS, STYLE
-from kinetree.walking.passive import Compass
+from kinetree.apps.walking.passive import Compass
+from kinetree.plots.figures import COLORS, STYLE
 
 START = (0.27, -1.09, 0.72)
 SIDE, STEPS = (36, 28), 8

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import kinetree as kt
-from kinetree.view.plots import COLORS, INK, STYLE
+from kinetree.plots.figures import COLORS, INK, STYLE
 
 MASS, RADIUS = 2.0, 0.4
 AXIAL, DIAMETRAL = MASS * RADIUS**2 / 2, MASS * RADIUS**2 / 4

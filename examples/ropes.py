@@ -12,7 +12,7 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.library.chains import Link, rope_parts
-from kinetree.view.plots import COLORS, INK, STYLE
+from kinetree.plots.figures import COLORS, INK, STYLE
 
 
 def bridge() -> kt.Trajectory:

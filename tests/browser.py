@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pytest
+from complete import CHROMIUM
+from complete import needs_browser as needs_browser
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = [
     "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-sync", "--disable-background-networking",
     "--disable-component-update", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
@@ -23,11 +21,6 @@ _PROJECTED = """(point) => {
     const box = document.querySelector(".stage").getBoundingClientRect();
     return [box.left + box.width * (0.5 + 0.5 * x / w), box.top + box.height * (0.5 - 0.5 * y / w)];
 }"""
-
-needs_browser = pytest.mark.skipif(
-    CHROMIUM is None or find_spec("playwright") is None,
-    reason="no Chromium on the PATH, or playwright is not installed",
-)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import strategies
 from kinetree import joints, loops
 from kinetree.formulations.closed_system import closed_equations
 from kinetree.formulations.kinematics import body_states
-from kinetree.model import GROUND, Body, Coupling, Curve, Joint, Loop, Mechanism, Placement, assemble
+from kinetree.model import GROUND, Body, Coupling, Curve, Joint, Loop, Mechanism, Placement, build_mechanism
 from strategies import nested
 
 KINDS = tuple(name for name, kind in loops.KINDS.items() if "curve" not in kind.data)
@@ -125,7 +125,7 @@ def closed(tree: Mechanism, ends: list[tuple[str, str, str]], seed: int, *, coup
     if coupled and len(single) > 1:
         offset = guess[single[0]][0] - 1.7 * guess[single[1]][0]
         couplings = [Coupling("gear", single[0], ((single[1], 1.7),), offset)]
-    whole = assemble(
+    whole = build_mechanism(
         "closed", tree.bodies, tree.joints, loops=made, couplings=couplings, gravity=tree.gravity, guess=guess
     )
     return whole, q
@@ -175,8 +175,8 @@ def held_body(kind: str, seed: int = 11) -> tuple[kt.System, kt.System]:
     joint = Joint("joint", kind, GROUND, "bob", cut.placement_a, cut.axis, cut.axis2, cut.pitch, "xyz")
     loose = Joint("free", "free", GROUND, "bob")
     gravity = (0.3, -0.4, -9.81)
-    on_tree = kt.System(assemble("tree", [body], [joint], gravity=gravity))
-    return on_tree, kt.System(assemble("cut", [body], [loose], loops=[cut], gravity=gravity))
+    on_tree = kt.System(build_mechanism("tree", [body], [joint], gravity=gravity))
+    return on_tree, kt.System(build_mechanism("cut", [body], [loose], loops=[cut], gravity=gravity))
 
 
 def free_coordinates(pose: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinetree import cli
+from kinetree.apps import cli
 
 
 def run(*arguments: str) -> int:

@@ -13,11 +13,13 @@ from interpreted import STEP
 from kinetree.compiler.ir.operations import apply
 from kinetree.compiler.ir.program import Program
 from kinetree.model.axes import quaternion_places
-from kinetree.simulation.derivatives.programs import closing_of, rates_of
+from kinetree.simulation.derivatives.programs import closing_of, rates_of, scheme_of
+from kinetree.simulation.methods.fixed_steps import RK4
+from kinetree.simulation.methods.implicit_steps import Implicit
+from kinetree.simulation.methods.protocol import Scheme
+from kinetree.simulation.methods.rosenbrock import Rosenbrock
+from kinetree.simulation.methods.slopes import Slopes, slopes_of
 from kinetree.simulation.motion_problem import Problem
-from kinetree.simulation.rosenbrock import Rosenbrock
-from kinetree.simulation.slopes import Slopes, slopes_of
-from kinetree.simulation.tableaus import RK4, Pair, Tableau
 from tolerance import assert_close
 
 ROUNDS = 10
@@ -28,10 +30,10 @@ ITERATIONS = 120
 
 
 def derivatives_of_rk4(
-    rates: Program, start: np.ndarray, columns: np.ndarray, steps: int, h: float, **options: Any
+    rates: Program, start: np.ndarray, columns: np.ndarray, steps: int, h: float, method: Any = RK4, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the state [n] after steps of rk4 and its derivatives [n, columns], which are `columns` at the start."""
-    return derivatives_of_steps(rates, RK4, start, columns, h * np.arange(steps), np.full(steps, h), **options)
+    return derivatives_of_steps(rates, method, start, columns, h * np.arange(steps), np.full(steps, h), **options)
 
 
 def weighted(system: kt.System):
@@ -46,13 +48,18 @@ def weighted(system: kt.System):
 
 
 def assert_gradient(found: Any, slope: Any, problem: Problem, begins: np.ndarray, lengths: np.ndarray) -> None:
-    """Compare the end of a run and the gradient of its weighted cost with complex steps over the same steps."""
+    """Compare the end of a run and the gradient of its weighted cost with complex steps over the same steps.
+
+    Large weights of stages cancel, and rounding grows with them: the order of their sums alone changes the gradient
+    of a spatial pendulum by 5e-12 for tsit5 and 2e-11 for dop853.
+    """
+    size = np.abs(getattr(scheme_of(problem), "b", (1.0,))).sum()
     nq = problem.system.nq
     end, moved = derivatives_of_run(problem, begins, lengths)
     expected = slope(end[:nq]) @ moved
     mine = [found.q0, found.qd0, *([] if found.parameters is None else [found.parameters])]
     assert_close(found.run.q[-1], end[:nq], 1e-12, "the run itself")
-    assert_close(np.concatenate(mine), expected, 1e-12 * np.abs(expected).max(), "gradient")
+    assert_close(np.concatenate(mine), expected, 1e-12 * size * np.abs(expected).max(), "gradient")
 
 
 def derivatives_of_run(problem: Problem, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -69,15 +76,16 @@ def derivatives_of_run(problem: Problem, begins: np.ndarray, lengths: np.ndarray
         count = len(problem.parameters)
         units = np.eye(columns.shape[1])[-count:]
         more = [problem.parameters[:, None] + 1j * STEP * units]
+    method = scheme_of(problem)
     return derivatives_of_steps(
-        rates, problem.method.scheme(), np.concatenate([q, qd]), columns, begins, lengths, more=more,
+        rates, method, np.concatenate([q, qd]), columns, begins, lengths, more=more,
         closing=closing_of(problem, rates), quaternions=quaternion_places(system.mechanism),
     )  # fmt: skip
 
 
 def derivatives_of_steps(
     rates: Program,
-    method: Tableau | Pair,
+    method: Scheme,
     start: np.ndarray,
     columns: np.ndarray,
     begins: np.ndarray,
@@ -92,13 +100,17 @@ def derivatives_of_steps(
     `more` are further inputs of the rates with the columns as imaginary parts, [size, columns].
     """
     y = start[:, None] + 1j * STEP * columns
-    step = partial(_explicit, rates)
+    step: Any = partial(_explicit, rates)
     if isinstance(method, Rosenbrock):
         step = partial(_rosenbrock, slopes_of(rates))
-    elif isinstance(method, Tableau) and method.implicit:
+    elif isinstance(method, Implicit):
         step = partial(_implicit, rates)
+    around = method.centering
     for t, h in zip(begins, lengths, strict=True):
-        y = _unit(step(method, y, t, h, more), quaternions)
+        y = y if around is None else np.concatenate(_outputs(around.center, y, t, more))
+        y = step(method, y, t, h, more)
+        y = y if around is None else np.concatenate(_outputs(around.uncenter, y, t + h, more))
+        y = _unit(y, quaternions)
         if closing is not None:
             y = _closed(closing, y, t + h, more)
     return np.real(y[:, 0]), np.imag(y) / STEP

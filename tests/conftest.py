@@ -13,6 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+import complete
 import tolerance
 from browser import browser
 from gpus import missing_gpu
@@ -22,6 +23,8 @@ hypothesis.settings.register_profile("kinetree", examples(100))
 hypothesis.settings.load_profile("kinetree")
 
 CACHE = pytest.StashKey[str]()
+
+mujoco_warnings: list[str] = []
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -76,11 +79,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail where tests were skipped for want of what `./dev complete` installs, if none may be (KINETREE_COMPLETE)."""
+    if complete.REQUIRED and session.exitstatus == pytest.ExitCode.OK and _skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(config: pytest.Config) -> None:
+    """Say in one line which tests were skipped for want of a browser, torch or JAX, and how to run them."""
+    if reasons := _skipped(config):
+        config.pluginmanager.getplugin("terminalreporter").write_line(complete.summary(reasons), yellow=True)
+
+
+def _skipped(config: pytest.Config) -> list[str]:
+    """Return the reasons of skipped tests that `./dev complete` would let run; workers leave them to their session."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    return complete.skipped(reporter.stats.get("skipped", [])) if reporter else []
+
+
+def pytest_runtest_setup() -> None:
+    """Collect the warnings of MuJoCo, which otherwise writes them to MUJOCO_LOG.TXT in the current folder."""
+    if mujoco := sys.modules.get("mujoco"):
+        mujoco_warnings.clear()
+        mujoco.set_mju_user_warning(mujoco_warnings.append)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item):
-    """If bounds are scaled to zero, fail each test that compares numbers and report all its residuals."""
+    """Fail tests with warnings of MuJoCo, and if bounds are scaled to zero, all that compare, with their residuals."""
     tolerance.residuals.clear()
     result = yield
+    if mujoco_warnings:
+        pytest.fail("MuJoCo: " + "\n".join(mujoco_warnings), pytrace=False)
     if tolerance.SCALE == 0 and tolerance.residuals:
         lines = [tolerance.line(label, *pair) for label, pair in tolerance.residuals.items()]
         pytest.fail("KINETREE_TOL_SCALE=0\n" + "\n".join(lines), pytrace=False)

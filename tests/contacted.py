@@ -9,7 +9,7 @@ import numpy as np
 
 from interpreted import STEP, compute
 from kinetree.compiler.ir.operations import apply
-from kinetree.contacts import SHAPES
+from kinetree.contact_geometry import SHAPES
 from kinetree.model import GROUND, Contact, Mechanism, Placement, Surface
 from kinetree.system import System
 from strategies import placement, rotation

@@ -9,7 +9,7 @@ import numpy as np
 from kinetree import System
 from kinetree.algebra.vectors import to_moments
 from kinetree.joints import kind
-from kinetree.model import GROUND, Body, Joint, Loop, Placement, assemble
+from kinetree.model import GROUND, Body, Joint, Loop, Placement, build_mechanism
 from strategies import nested, rotation
 
 
@@ -48,7 +48,7 @@ class Ring:
             Rb, xb = stand[body]
             ends.append(Placement(nested(Rb.T @ (x - xb)), nested(Rb.T @ R)))
         loop = Loop(f"k{at}", self.kinds[at], name[at], name[(at + 1) % n], *ends)
-        return System(assemble(f"cut{at}", bodies, joints, loops=[loop], gravity=self.gravity))
+        return System(build_mechanism(f"cut{at}", bodies, joints, loops=[loop], gravity=self.gravity))
 
     def rates(self, seed: int = 0) -> list[np.ndarray]:
         """Return velocities of all joints, each of body k + 1 in body k, that keep the ring closed."""

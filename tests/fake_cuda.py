@@ -10,10 +10,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
+from kinetree.backends.cuda import code, function, system
 from kinetree.compiler.ir.program import Program
-from kinetree.compiler.runtime.cuda import code, function
-from kinetree.compiler.targets.ptx.interpreter import ENTRY, Interpreted
-from kinetree.devices import cuda
 from kinetree.errors import InputError
 
 NUMBERS = {"float64": ctypes.c_double, "float32": ctypes.c_float}
@@ -37,7 +35,7 @@ class Launch:
 class FakeDriver:
     """The driver of two GPUs, which keeps every launch.
 
-    Compilations fail if it is `broken`. `captured` is the stream of a CUDA graph.
+    Compilations fail if it is `broken`.
     """
 
     count: int = 2
@@ -45,7 +43,6 @@ class FakeDriver:
     loads: int = 0
     compilations: int = 0
     broken: bool = False
-    captured: int = -1
 
     def device(self, index: int = 0) -> FakeDevice:
         """Return a GPU."""
@@ -66,8 +63,6 @@ class FakeDevice:
     driver: FakeDriver
     index: int
 
-    code_name = "fake"
-
     def load(self, text: bytes) -> FakeModule:
         """Return the program that the stand-in for code contains; code after a comment is compiled."""
         self.driver.loads += 1
@@ -83,10 +78,6 @@ class FakeDevice:
         """Return a context without effect."""
         return nullcontext()
 
-    def captures(self, stream: int) -> bool:
-        """Return whether a stream is captured."""
-        return stream == self.driver.captured
-
     def upload(self, data: bytes) -> SimpleNamespace:
         """Return memory with this content."""
         buffer = ctypes.create_string_buffer(data, len(data))
@@ -95,8 +86,6 @@ class FakeDevice:
     def launch(self, kernel, blocks, threads, arguments, *, shared=0, stream=0) -> None:
         """Run a kernel on all samples: read every input, then write every output."""
         (program, dtype), entry = kernel
-        if entry == ENTRY:
-            *arguments, _, _ = arguments  # the addresses of steps and constants
         *places, samples = arguments
         arrays = [tuple(places[k : k + 3]) for k in range(0, len(places), 3)]
         assert all(isinstance(x, int) for x in arguments) and blocks * threads >= samples > (blocks - 1) * threads
@@ -249,15 +238,10 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """Replace the driver, the target PTX and CuPy; return the driver."""
     driver = FakeDriver()
     monkeypatch.setattr(function, "driver", lambda: driver)
-    monkeypatch.setattr(cuda, "driver", lambda: driver)
+    monkeypatch.setattr(system, "driver", lambda: driver)
     monkeypatch.setattr(code, "target", lambda name: FakeTarget())
     monkeypatch.setattr(code, "emit", lambda program, dtype, entries: FakeTarget().emit(program, dtype))
     monkeypatch.setattr(code, "launch", lambda program, dtype, entry: (4, 0) if entry == "kernel" else (3, 96))
-    monkeypatch.setattr(
-        code,
-        "interpreted",
-        lambda program, dtype, entry: Interpreted(FakeTarget().emit(program, dtype).encode(), b"s", b"c"),
-    )
     monkeypatch.setitem(__import__("sys").modules, "cupy", fake_cupy)
     return driver
 

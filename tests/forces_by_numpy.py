@@ -8,8 +8,8 @@ from interpreted import compute
 from kinetree import Mechanism
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
-from kinetree.simulation.instants import Instant
-from kinetree.simulation.rates import rates
+from kinetree.simulation.acting.instants import Instant
+from kinetree.simulation.acting.rates import rates
 
 
 def rates_of(mechanism: Mechanism, q, qd, *, forces=(), control=None, t=0.0, parameters=None):

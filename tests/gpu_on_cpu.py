@@ -13,11 +13,9 @@ import numpy as np
 
 from kinetree.compiler.ir.program import Program
 from kinetree.compiler.lanes.form import Kernel
-from kinetree.compiler.targets import target
-from kinetree.compiler.targets.llvm.machine import Loaded, compile_assembly
-from kinetree.compiler.targets.ptx.entries import arranged, emit, launch
-from kinetree.compiler.targets.ptx.interpreter import ENTRY, emit_interpreter, packed
-from kinetree.compiler.targets.ptx.steps import steps
+from kinetree.targets import target
+from kinetree.targets.llvm.machine import Loaded, compile_assembly
+from kinetree.targets.ptx.entries import emit, launch
 
 SHARED_NUMBERS = 1 << 16
 """The numbers that the shared memory of a block holds here, more than any block takes."""
@@ -80,16 +78,7 @@ def run(
     return _run(program, code.find(entry), threads, inputs, dtype, order, spare, together=entry == "rows")
 
 
-def interpret(program: Program, entry: str, inputs, *, dtype: str = "float64", spare: int = 0) -> list[np.ndarray]:
-    """Run the interpreter in place of an entry of GPU code; see `run`."""
-    found = steps(*arranged(program, dtype, entry))
-    made = packed(found, dtype)
-    code = hosted(emit_interpreter(program, found, dtype))
-    more = tuple(ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p) for data in made)
-    return _run(program, code.find(ENTRY), 32, inputs, dtype, "C", spare, *more, together=False)
-
-
-def _run(program, function, threads, inputs, dtype, order, spare, *more, together) -> list[np.ndarray]:
+def _run(program, function, threads, inputs, dtype, order, spare, *, together) -> list[np.ndarray]:
     assert len(inputs) == len(program.inputs), "an array per input"
     count = max(len(x) for x in inputs)
     rows = [np.reshape(x, (len(x), -1)) for x in inputs]
@@ -100,7 +89,7 @@ def _run(program, function, threads, inputs, dtype, order, spare, *more, togethe
         steps = [s // x.itemsize for s in x.strides]
         parameters += [ctypes.c_void_p(x.ctypes.data), ctypes.c_int64(steps[0] if len(x) == count else 0)]
         parameters += [ctypes.c_int64(steps[1])]
-    parameters += [ctypes.c_int64(count), *more]
+    parameters += [ctypes.c_int64(count)]
     kernel = ctypes.CFUNCTYPE(None, *(type(p) for p in parameters))(function)
     for block in range(-(-count // threads)):
         run_block(lambda: kernel(*parameters), block, threads, together=together)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import kinetree as kt
-from kinetree.compiler.targets.ptx.driver import driver
+from kinetree.targets.ptx.driver import driver
 
 
 def missing_gpu() -> str:

@@ -12,9 +12,8 @@ import pytest
 
 import gpu_on_cpu
 import kinetree as kt
-from kinetree.compiler.runtime.cuda import lane_kernel
-from kinetree.compiler.targets import ptx, target
-from kinetree.devices import cuda
+from kinetree.backends.cuda import lane_kernel, system
+from kinetree.targets import ptx, target
 
 
 @dataclass
@@ -97,7 +96,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> HostDevice:
     """Replace the driver and the last step of the target PTX; return the only GPU."""
     device = HostDevice()
     found = SimpleNamespace(device=lambda index=0: device)
-    monkeypatch.setattr(cuda, "driver", lambda: found)
+    monkeypatch.setattr(system, "driver", lambda: found)
     monkeypatch.setattr(ptx.driver, "driver", lambda: found)
     monkeypatch.setattr(lane_kernel, "target", lambda name: HostTarget())
     monkeypatch.setattr(lane_kernel, "THREADS", 4)

@@ -53,4 +53,8 @@ def settled(store: Path) -> None:
 if __name__ == "__main__":
     way = sys.argv[2]
     options = {"workers": int(way)} if way.isdigit() else {"on": way}
-    print(study(Path(sys.argv[1]), **options), flush=True)
+    try:
+        print(study(Path(sys.argv[1]), **options), flush=True)
+    except KeyboardInterrupt as error:
+        print(error.study, flush=True)
+        raise

@@ -24,7 +24,7 @@ def trunk_on_legs(legs: int = 3) -> kt.System:
             kt.Joint(f"hip{k}", "universal", "trunk", f"thigh{k}", at, axis="x", axis2="y"),
             kt.Joint(f"knee{k}", "revolute", f"thigh{k}", f"shank{k}", kt.Placement((0.0, 0.0, -0.25)), axis="y"),
         ]
-    return kt.System(kt.assemble("trunk_on_legs", bodies, joints))
+    return kt.System(kt.build_mechanism("trunk_on_legs", bodies, joints))
 
 
 def feet(legs: int, surface: kt.Surface, friction) -> list[kt.Contact]:

@@ -20,7 +20,9 @@ def spinner(angles: tuple[float, float, float] = (0.0, 0.0, 0.0), **joint) -> kt
     hinge = kt.Joint(
         "hinge", "revolute", kt.GROUND, "bob", placed, axis=tuple((R.T @ [0.0, 0.0, 1.0]).tolist()), **joint
     )
-    return kt.System(kt.assemble("spinner", [kt.Body("bob", MASS, tuple(com.tolist()))], [hinge], gravity=GRAVITY))
+    return kt.System(
+        kt.build_mechanism("spinner", [kt.Body("bob", MASS, tuple(com.tolist()))], [hinge], gravity=GRAVITY)
+    )
 
 
 def reaction(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

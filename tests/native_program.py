@@ -9,9 +9,11 @@ import numpy as np
 from kinetree.algebra.scalars import where
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
-from kinetree.compiler.runtime.gufunc import core_signature, register
-from kinetree.compiler.targets import target
-from kinetree.compiler.targets.protocol import Loaded, Unit
+from kinetree.compiler.lanes.builder import Builder
+from kinetree.compiler.lanes.form import Kernel, Kind
+from kinetree.runtime.native import core_signature, register
+from kinetree.targets import target
+from kinetree.targets.protocol import Loaded, Unit
 
 
 def gufunc(program: Program, dtype: str = "float64") -> np.ufunc:
@@ -48,3 +50,36 @@ def tree(u, thresholds, leaves):
     half = len(leaves) // 2
     left = tree(u, thresholds[: half - 1], leaves[:half])
     return where(u < thresholds[half - 1], left, tree(u, thresholds[half:], leaves[half:]))
+
+
+def sorting() -> Kernel:
+    """Return a kernel whose lanes read and write at indices of their own: positive numbers first, then the others."""
+    k = Builder("sorting", {})
+    x, out = k.array("x", 5), k.array("out", 11, output=True)
+    given, sorted_, place = k.block("given", 5), k.block("sorted", 12), k.block("place", 5, Kind.INDEX)
+    positive, first = k.block("positive", 6, Kind.MASK), k.block("first", kind=Kind.INDEX)
+    with k.each_lane(), k.loop(5) as j:
+        given[j] = x[j]
+    with k.loop(12) as j:
+        sorted_[j] = 0.0
+    with k.loop(6) as j:
+        positive[j] = False
+    first.value = 0
+    for wanted in (True, False):
+        with k.loop(5) as j:
+            here = given[j] > 0.0 if wanted else ~(given[j] > 0.0)
+            place[j] = here.where(first.value, 5)  # the sixth entry takes what belongs elsewhere
+            sorted_[place[j]] = given[j] * 10.0
+            positive[place[j]] = here & (given[j] > 0.0)
+            first.value = here.where(first.value + 1, first.value)
+    with k.loop(5) as j:
+        turned = place[j] + 6
+        sorted_[turned] = positive[place[j]].where(sorted_[place[j]], -1.0)
+    with k.each_lane(), k.loop(11) as j:
+        out[j] = (j.equals(5)).where(0.0, sorted_[j])
+    return k.kernel()
+
+
+def sorted_numbers(count: int) -> np.ndarray:
+    """Return numbers of which some are positive, in each of a number of runs."""
+    return np.random.default_rng(9).normal(size=(count, 5))

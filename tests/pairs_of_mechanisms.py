@@ -15,7 +15,7 @@ from kinetree.formulations.denoc import denoc
 from kinetree.formulations.kinematics import body_states
 from kinetree.model import GROUND, Mechanism, Pair, Placement
 from kinetree.model.pairs import pair_of
-from kinetree.model.placing import composed, inverse, placed
+from kinetree.model.parts import compose, inverse, place_body
 from strategies import placement
 
 TEXT = """\
@@ -133,13 +133,13 @@ def as_pairs(mechanism: Mechanism, q: np.ndarray, where: Mapping[str, Placement]
         guess[loop.name] = coordinates(pair, Ra.T @ (xb - xa), Ra.T @ Rb)
         pairs.append(_moved(pair, where))
     return kt.from_pairs(
-        mechanism.name, [placed(where[b.name], b) for b in mechanism.bodies], pairs, loops=rest, guess=guess,
+        mechanism.name, [place_body(where[b.name], b) for b in mechanism.bodies], pairs, loops=rest, guess=guess,
         couplings=mechanism.couplings, gravity=mechanism.gravity, parameters=mechanism.parameters, **options,
     )  # fmt: skip
 
 
 def _moved(x, where: Mapping[str, Placement]):
-    a, b = composed(where[x.body_a], x.placement_a), composed(where[x.body_b], x.placement_b)
+    a, b = compose(where[x.body_a], x.placement_a), compose(where[x.body_b], x.placement_b)
     return replace(x, placement_a=a, placement_b=b)
 
 

@@ -10,4 +10,4 @@ def pendulum() -> kt.System:
     """Return a pendulum whose length is a free parameter."""
     bob = kt.Body("bob", 2.0, (0.0, 0.0, -parse("l")))
     hinge = kt.Joint("hinge", "revolute", "ground", "bob", axis=(0.0, 1.0, 0.0))
-    return kt.System(kt.assemble("pendulum", [bob], [hinge], parameters=[kt.Parameter("l", 0.5, free=True)]))
+    return kt.System(kt.build_mechanism("pendulum", [bob], [hinge], parameters=[kt.Parameter("l", 0.5, free=True)]))

@@ -25,7 +25,7 @@ def chain(*lengths: float, loops=(), guess=(), kind: str = "revolute") -> kt.Sys
         parent = f"b{k - 1}" if k else GROUND
         bodies.append(bar(f"b{k}", length))
         joints.append(kt.Joint(f"j{k}", kind, parent, f"b{k}", at(lengths[k - 1]) if k else at(0.0)))
-    return kt.System(kt.assemble("chain", bodies, joints, loops=loops, guess=guess))
+    return kt.System(kt.build_mechanism("chain", bodies, joints, loops=loops, guess=guess))
 
 
 def two_bars(*loops: kt.Loop, guess=()) -> kt.System:
@@ -40,7 +40,7 @@ def free_rod() -> kt.System:
     joints = [kt.Joint(f"j{k}", "revolute", (GROUND, "b0")[k], f"b{k}", places[k]) for k in range(2)]
     sizes = [kt.Parameter("a", 0.7), kt.Parameter("l", 0.6, free=True)]
     bodies = [bar("b0", 0.7), bar("b1", 0.5)]
-    return kt.System(kt.assemble("m", bodies, joints, loops=[loop], parameters=sizes, gravity=(0.0, -9.81, 0.0)))
+    return kt.System(kt.build_mechanism("m", bodies, joints, loops=[loop], parameters=sizes, gravity=(0.0, -9.81, 0.0)))
 
 
 def rod(name: str, length: float, x: float = 0.31, y: float = 0.12) -> kt.Loop:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.joints import kind
 from kinetree.model import Mechanism, Placement
-from kinetree.model.mechanism import resolved
+from kinetree.model.mechanism import resolve_parts
 
 
 def transform(rotation, translation) -> np.ndarray:
@@ -39,7 +39,7 @@ def poses(mechanism: Mechanism, q) -> dict[str, np.ndarray]:
     """Return the pose of the ground, every body and every frame, for revolute, prismatic and fixed joints."""
     values = mechanism.values()
     out, at = {"ground": np.eye(4)}, 0
-    for joint in (resolved(j, values) for j in mechanism.joints):
+    for joint in (resolve_parts(j, values) for j in mechanism.joints):
         moved = np.eye(4)
         if joint.kind == "revolute":
             moved = about(joint.axis, q[at])
@@ -50,5 +50,5 @@ def poses(mechanism: Mechanism, q) -> dict[str, np.ndarray]:
         at += kind(joint.kind).NQ
         out[joint.child] = out[joint.parent] @ placed(joint.placement) @ moved
     for frame in mechanism.frames:
-        out[frame.name] = out[frame.body] @ placed(resolved(frame.placement, values))
+        out[frame.name] = out[frame.body] @ placed(resolve_parts(frame.placement, values))
     return out

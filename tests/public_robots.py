@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import kinetree as kt
-from kinetree.compiler.runtime.singular_inertia import weightless_joints
 from kinetree.errors import ModelError
+from kinetree.runtime.singularity import weightless_joints
 
 
 def public_robots() -> list[Path]:

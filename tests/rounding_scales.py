@@ -14,7 +14,7 @@ import numpy as np
 from interpreted import compute
 from kinetree.formulations.kinematics import BodyState, body_states, gravity
 from kinetree.model import GROUND, Mechanism
-from kinetree.model.mechanism import resolved
+from kinetree.model.mechanism import resolve_parts
 
 EPS = float(np.finfo(float).eps)
 
@@ -99,7 +99,7 @@ def closure_scales(mechanism: Mechanism, q, qd) -> tuple[float, float]:
     states = body_states(mechanism, q)
     names = [b.name for b in states]
     of_J, of_bias = 1.0, 0.0  # couplings, which have no bias
-    for loop in resolved(mechanism.loops, mechanism.values()):
+    for loop in resolve_parts(mechanism.loops, mechanism.values()):
         ends = []
         for body, placement in ((loop.body_a, loop.placement_a), (loop.body_b, loop.placement_b)):
             k, r = -1 if body == GROUND else names.index(body), np.array(placement.translation, dtype=float)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetree.compiler.runtime.function import Function
+from kinetree.runtime.function import Function
 
 
 def arguments(f: Function, batch: tuple[int, ...]) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from kinetree import joints
 from kinetree.model import Body, Coupling, Joint, Loop, Mechanism, Placement
 from kinetree.model.axes import axis_names
-from kinetree.model.mechanism import resolved
+from kinetree.model.mechanism import resolve_parts
 
 
 def scaled(mechanism: Mechanism, length: float, mass: float) -> Mechanism:
@@ -37,7 +37,7 @@ def scaled(mechanism: Mechanism, length: float, mass: float) -> Mechanism:
             length=length * x.length,
         )
 
-    bodies, joints_, loops = resolved((mechanism.bodies, mechanism.joints, mechanism.loops), mechanism.values())
+    bodies, joints_, loops = resolve_parts((mechanism.bodies, mechanism.joints, mechanism.loops), mechanism.values())
     units: dict[str, list[float]] = {}
     for name, _, unit in axis_names(mechanism, 0):
         units.setdefault(name, []).append(length if unit == "m" else 1.0)
@@ -47,7 +47,7 @@ def scaled(mechanism: Mechanism, length: float, mass: float) -> Mechanism:
         terms = tuple((n, ratio * own / units[n][0]) for n, ratio in c.terms)
         return replace(c, terms=terms, offset=own * c.offset)
 
-    couplings = tuple(map(coupling, resolved(mechanism.couplings, mechanism.values())))
+    couplings = tuple(map(coupling, resolve_parts(mechanism.couplings, mechanism.values())))
     guess = tuple((n, tuple(x * u for x, u in zip(q, units[n], strict=True))) for n, q in mechanism.guess)
     return replace(
         mechanism,

@@ -20,7 +20,7 @@ from kinetree import System
 from kinetree.algebra.rotations import about
 from kinetree.joints import KINDS, kind
 from kinetree.joints.euler import SEQUENCES
-from kinetree.model import GROUND, Body, Frame, Joint, Mechanism, Placement, assemble
+from kinetree.model import GROUND, Body, Frame, Joint, Mechanism, Placement, build_mechanism
 
 ALL = tuple(KINDS)
 SINGLE = ("revolute", "prismatic", "helical")
@@ -148,7 +148,7 @@ def random_mechanism(
         joints.append(joint(f"j{k}", what, above, f"b{k}", rng, armature=driven, neat=neat))
     frames = [Frame("tool", f"b{len(bodies) - 1}" if bodies else GROUND, placement(rng))]
     gravity = nested(rng.normal(size=3) * 5)
-    return assemble(name, bodies, joints, frames=frames, gravity=gravity)
+    return build_mechanism(name, bodies, joints, frames=frames, gravity=gravity)
 
 
 @st.composite

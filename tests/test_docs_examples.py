@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
@@ -77,3 +80,26 @@ def test_examples_run(page, tmp_path, monkeypatch):
             print(f"{page}, line {line}: left out without {missing}")
             continue
         exec(compile("\n" * (line - 1) + block, str(DOCS / page), "exec"), scope)
+
+
+def test_every_entry_of_the_reference_exists():
+    """Resolve the names of the reference pages, which tools for pages read."""
+    names = [name for page in PAGES for name in re.findall(r"^::: (\S+)", (DOCS / page).read_text(), re.MULTILINE)]
+    missing = []
+    for name in names:
+        try:
+            resolve_name(name)
+        except (ImportError, AttributeError):
+            missing.append(name)
+    assert len(names) > 20 and not missing
+
+
+def test_a_million_arms_without_a_gpu_is_one_sentence():
+    """Run the example on a machine without a GPU: the reason and a command that works there, and no traceback."""
+    if not missing_gpu():
+        pytest.skip("this machine has a GPU")
+    example = [sys.executable, str(DOCS.parent / "examples" / "million_arms.py"), "--runs", "10"]
+    done = subprocess.run(example, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "run `python examples/million_arms.py PICTURE --runs 20000 --device cpu`" in done.stderr

@@ -6,7 +6,19 @@ import pickle
 
 import pytest
 
-from kinetree.errors import KeyPath, ModelError, Where, at, below, part_at, path_of, unknown_name
+from kinetree.errors import (
+    Advice,
+    InputError,
+    KeyPath,
+    ModelError,
+    Where,
+    at,
+    below,
+    naming,
+    part_at,
+    path_of,
+    unknown_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +37,25 @@ def test_places_have_words_and_a_path(where: str, text: str, path: KeyPath):
     assert where == text and path_of(where) == path
     error = ModelError("fault", where=where)
     assert str(error) == f"{text}: fault" and error.path == path and type(error.where) is str
+
+
+def test_advice_is_for_python_or_for_the_command_line():
+    """Name options in both wordings, in every sort of error, also after a file is added and after pickling."""
+    text = naming("rk4 needs {dt}; or take {method}, up to {max_steps}", dt="", method="bdf", max_steps="")
+    assert text == "rk4 needs dt; or take method='bdf', up to max_steps"
+    assert text.command_line == "rk4 needs --dt; or take --method bdf, up to --max-steps"
+    remedy = Advice("give roots=[...]", "give --root")
+    located = ModelError("no mesh", where="body 'b'", remedy=remedy).located("f.urdf", 3)
+    for error, python, command in (
+        (InputError(text), str(text), text.command_line),
+        (located, "f.urdf:3: body 'b': no mesh; give roots=[...]", "f.urdf:3: body 'b': no mesh; give --root"),
+        (ModelError(text), str(text), text.command_line),
+        (InputError("plain"), "plain", "plain"),
+        (unknown_name("frame", "tol", ["tool"]), *["no frame 'tol'; did you mean 'tool'? available: tool"] * 2),
+        (InputError(), "", ""),
+    ):
+        for copy in (error, pickle.loads(pickle.dumps(error))):
+            assert (str(copy), copy.command_line) == (python, command)
 
 
 def test_errors_keep_their_path():

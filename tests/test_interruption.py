@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kinetree.interruption import is_command_line
+from kinetree._support.interruption import is_command_line
 
 PRESSED = """\
 import os, signal, sys
@@ -20,7 +20,7 @@ class Press:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Press())
-from kinetree.cli import main
+from kinetree.apps.cli import main
 main(["list"])
 """
 """A program that is interrupted while it imports NumPy."""

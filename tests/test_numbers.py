@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from kinetree._support.checks import items, number, numbers, plain, positive, vector, whole
 from kinetree.errors import InputError
-from kinetree.numbers import items, number, numbers, plain, positive, vector, whole
 
 
 @pytest.mark.parametrize("x", [3, 2.5, np.float32(2.5), np.int8(-3), Fraction(5, 4), np.float64(1e300)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.machinery
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import everyday
+import kinetree
 import tolerance
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,6 +58,7 @@ def test_text_faults_are_found(tmp_path):
     text = f"caf\u00e9\na\tb\r\nend \n<<<<<<< mine\nsee {host}\n"
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "bad.py").write_bytes(text.encode())
+    (tmp_path / "src" / "long.js").write_text("f();\n" + "x" * 121 + "\n" + "y" * 120 + "\n")
     (tmp_path / "good.md").write_text("fine\n")
     assert load_dev().text_faults(tmp_path) == [
         "src/bad.py:1: not ASCII",
@@ -64,7 +67,19 @@ def test_text_faults_are_found(tmp_path):
         "src/bad.py:3: spaces at the end",
         "src/bad.py:4: a merge conflict",
         "src/bad.py:5: the host of a package registry",
+        "src/long.js:2: more than 120 characters",
     ]
+
+
+def test_public_names_are_where_the_stub_says():
+    """Import every name of the stub, find the same names in `__all__` of both and in `dir`, and refuse another name."""
+    stub = ast.parse((ROOT / "src" / "kinetree" / "__init__.pyi").read_text())
+    listed = next(ast.literal_eval(x.value) for x in stub.body if isinstance(x, ast.Assign))
+    assert sorted(listed) == kinetree.__all__ == dir(kinetree)
+    for name in listed:
+        assert getattr(kinetree, name) is not None
+    with pytest.raises(AttributeError, match="module 'kinetree' has no attribute 'simulat'"):
+        kinetree.simulat  # noqa: B018
 
 
 def test_import_pulls_in_nothing_heavy():
@@ -105,7 +120,7 @@ def test_dev_help_lists_the_verbs():
     """Ask dev for help and read every verb with a line of its own."""
     done = run_dev("--help")
     assert done.returncode == 0
-    for verb in ("demo", "kinetree", "test", "lint", "format", "bench", "docs", "shell", "help"):
+    for verb in ("demo", "kinetree", "test", "lint", "format", "bench", "wheel", "docs", "shell", "help"):
         assert f"./dev {verb}" in done.stdout
 
 
@@ -114,7 +129,7 @@ def test_dev_refuses_an_unknown_verb():
     done = run_dev("tset")
     assert done.returncode == 2
     assert (
-        "no verb 'tset'; did you mean 'test'? available: demo, studio, kinetree, test, lint, format, bench"
+        "no verb 'tset'; did you mean 'test'? available: demo, studio, kinetree, test, complete, lint, format"
         in done.stderr
     )
 
@@ -154,6 +169,51 @@ def test_dev_says_what_to_do_when_pip_fails(monkeypatch, capsys):
     with pytest.raises(dev.Failure, match="pip ended with code 7; .* delete .*venv and run this again"):
         dev.install(["test"])
     assert "installing .[test]" in capsys.readouterr().out
+
+
+def test_dev_says_what_to_do_without_a_browser(monkeypatch):
+    """Find no browser and no package manager, then one that fails, and read the remedy each time."""
+    dev = load_dev()
+    monkeypatch.setattr(dev.shutil, "which", lambda _: None)
+    with pytest.raises(dev.Failure, match=r"no browser on the PATH \(chromium, .*\); install Chromium, then run this"):
+        dev.install_browser()
+    monkeypatch.setattr(dev.shutil, "which", lambda name: name == "apt-get" or None)
+    monkeypatch.setattr(dev, "call", lambda *_: 100)
+    with pytest.raises(dev.Failure, match="apt-get could not install Chromium; install it as root, then run this"):
+        dev.install_browser()
+
+
+SKIPPING = f"""
+import pytest, sys
+sys.path.insert(0, {str(ROOT / "tests")!r})
+import complete
+
+def test_passes():
+    assert True
+
+@pytest.mark.skip(reason="no GPU")
+def test_other():
+    assert True
+
+@pytest.mark.skip(reason=f"no Chromium on the PATH: {{complete.REMEDY}}")
+def test_browser():
+    assert True
+"""
+
+
+@pytest.mark.parametrize(("required", "code"), [("", 0), ("1", 1)])
+def test_skipped_browser_tests_are_counted(tmp_path, required, code):
+    """Skip a test for want of a browser: one line says so, and the session fails where none may be skipped."""
+    (tmp_path / "test_skipping.py").write_text(SKIPPING)
+    here = str(ROOT / "tests")
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "KINETREE_COMPLETE": required, "PYTHONPATH": os.pathsep.join([here, *sys.path])},
+    )  # fmt: skip
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "1 tests were skipped (no Chromium on the PATH): run ./dev complete, then ./dev test" in done.stdout
 
 
 def test_dev_turns_away_an_old_python(monkeypatch, capsys):

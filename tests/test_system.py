@@ -11,13 +11,24 @@ import numpy as np
 import pytest
 
 import everyday
-from kinetree import Body, InputError, Joint, Limits, ModelError, Parameter, System, UnknownNameError, assemble, load
-from kinetree.analysis.loops.assembly import assemble as closed
+from kinetree import (
+    Body,
+    InputError,
+    Joint,
+    Limits,
+    ModelError,
+    Parameter,
+    System,
+    UnknownNameError,
+    build_mechanism,
+    load,
+)
+from kinetree.analysis.loops.batch_assembly import assemble as closed
 from kinetree.analysis.loops.independence import independent
-from kinetree.compiled import CompiledMechanism
 from kinetree.dynamics import ALGORITHMS
 from kinetree.joints import KINDS
 from kinetree.model import parse
+from kinetree.runtime.compiled import CompiledMechanism
 from strategies import State, one_of_each, random_mechanism
 from tolerance import assert_close
 
@@ -90,7 +101,7 @@ def test_random_states():
     assert np.array_equal(q, again)
     assert [x.shape for x in ARM.random_state(3, 4)] == [(4, 3), (4, 3)]
     assert [x.shape for x in ARM.random_state(3, (2, 0))] == [(2, 0, 3), (2, 0, 3)]
-    assert [x.shape for x in System(assemble("none", [], [])).random_state(3, 4)] == [(4, 0), (4, 0)]
+    assert [x.shape for x in System(build_mechanism("none", [], [])).random_state(3, 4)] == [(4, 0), (4, 0)]
 
 
 def test_random_states_of_a_batch_are_one_draw():
@@ -108,7 +119,9 @@ def test_random_states_of_a_batch_are_one_draw():
             assert_close(np.linalg.norm(turns, axis=1), np.ones(6000), 5e-16, "length")  # 2.2e-16
             assert np.abs(np.cov(turns.T) - np.eye(4) / 4).max() < 0.02  # 0.006
         assert size == 0 or len(np.unique(drawn.reshape(-1, size), axis=0)) == 6000
-    limited = assemble("l", [Body("b", 1.0)], [Joint("j", "revolute", "ground", "b", limits=Limits((0.1,), (0.4,)))])
+    limited = build_mechanism(
+        "l", [Body("b", 1.0)], [Joint("j", "revolute", "ground", "b", limits=Limits((0.1,), (0.4,)))]
+    )
     drawn = System(limited).random_state(5, 1000)[0]
     assert 0.1 <= drawn.min() < 0.11 < 0.39 < drawn.max() <= 0.4
 
@@ -295,7 +308,7 @@ def test_bad_wrenches_and_parameters_are_named():
     with pytest.raises(InputError, match=r"gravity_torque: wrenches\[1, 4\] is nan"):
         ARM.gravity_torque(S.q, wrenches=wrenches)
     body = Body("a", parse("m"), (0.1, 0.2, 0.3))
-    made = System(assemble("p", [body], [Joint("j", "revolute", "ground", "a", axis=(1.0, 0.0, 0.0))],
+    made = System(build_mechanism("p", [body], [Joint("j", "revolute", "ground", "a", axis=(1.0, 0.0, 0.0))],
                            parameters=[Parameter("m", 1.0, free=True)]))  # fmt: skip
     with pytest.raises(InputError, match=r"gravity_torque: parameters\[0\] is nan"):
         made.gravity_torque([0.1], parameters=[np.nan])
@@ -323,7 +336,7 @@ def test_a_zero_quaternion_is_never_silent():
 
 def test_a_tip_without_mass_is_refused_by_name():
     """Compute accelerations that nothing determines and read which joint is the cause."""
-    made = assemble("light", [Body("a", 1.0, (1.0, 0.0, 0.0)), Body("b")],
+    made = build_mechanism("light", [Body("a", 1.0, (1.0, 0.0, 0.0)), Body("b")],
                     [Joint("j", "revolute", "ground", "a"), Joint("k", "spherical", "a", "b")])  # fmt: skip
     system = System(made)
     with pytest.raises(ModelError, match="no inertia resists the motion of joint 'k'"):

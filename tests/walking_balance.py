@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinetree.apps.walking.gait_cycles import Gait
+from kinetree.apps.walking.legged import LeggedRobot
 from kinetree.results.trajectory import Trajectory
-from kinetree.simulation.references import sampled
-from kinetree.walking.gait_cycles import Gait
-from kinetree.walking.legged import LeggedRobot
+from kinetree.simulation.acting.references import sampled
 
 
 def point_velocities(robot: LeggedRobot, q: np.ndarray, qd: np.ndarray) -> np.ndarray:

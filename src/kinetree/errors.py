@@ -50,8 +50,36 @@ def path_of(where: str) -> KeyPath:
     return where.path if isinstance(where, Where) else ()
 
 
+class Advice(str):
+    """A text with advice for callers in Python; `command_line` has the same for readers of the command line."""
+
+    command_line: str
+
+    def __new__(cls, python: str, command_line: str = "") -> Advice:
+        """Return the text with both wordings."""
+        new = super().__new__(cls, python)
+        new.command_line = command_line or python
+        return new
+
+
+def naming(template: str, /, **options: str) -> Advice:
+    """Return a text whose fields are options with values, "" for none.
+
+    {dt} is dt in Python and --dt on the command line; with the value 'rk4', {method} is method='rk4' and --method rk4.
+    """
+    python = {name: f"{name}={value!r}" if value else name for name, value in options.items()}
+    flags = {name: "--" + name.replace("_", "-") for name in options}
+    command = {name: f"{flags[name]} {value}" if value else flags[name] for name, value in options.items()}
+    return Advice(template.format(**python), template.format(**command))
+
+
 class KinetreeError(Exception):
     """Base of every error that Kinetree raises on purpose."""
+
+    @property
+    def command_line(self) -> str:
+        """The message in the words of the command line, where its advice differs from that for Python."""
+        return getattr(self.args[0], "command_line", str(self)) if self.args else str(self)
 
 
 class ModelError(KinetreeError):
@@ -68,17 +96,17 @@ class ModelError(KinetreeError):
         path: KeyPath = (),
     ) -> None:
         """Compose `file:line: where: what; remedy` from the parts that are given; the path is that of `where`."""
-        self.what, self.where, self.remedy = what, str(where), remedy
+        self.what, self.where, self.remedy = what, str(where), remedy  # texts, or Advice
         self.path = path or path_of(where)
         self.file, self.line = (str(file) if file is not None else None), line
-        super().__init__(self._compose())
+        super().__init__(Advice(self._composed(what, remedy), self._composed(*map(_for_command_line, (what, remedy)))))
 
-    def _compose(self) -> str:
+    def _composed(self, what: str, remedy: str) -> str:
         place = self.file or ""
         if place and self.line is not None:
             place += f":{self.line}"
-        text = ": ".join(part for part in (place, self.where, self.what) if part)
-        return f"{text}; {self.remedy}" if self.remedy else text
+        text = ": ".join(part for part in (place, self.where, what) if part)
+        return f"{text}; {remedy}" if remedy else text
 
     def located(self, file: str | Path | None = None, line: int | None = None) -> ModelError:
         """Return the same error with a file and line, unless it already has them."""
@@ -94,6 +122,10 @@ class ModelError(KinetreeError):
     def __reduce__(self):
         """Pickle the parts, so that the error keeps them in another process."""
         return (_rebuild, (type(self), self.what, self.where, self.remedy, self.file, self.line, self.path))
+
+
+def _for_command_line(text: str) -> str:
+    return text.command_line if isinstance(text, Advice) else text
 
 
 def _rebuild(kind, what, where, remedy, file, line, path):
@@ -173,7 +205,7 @@ def unknown_name(
     return UnknownNameError(f"no {kind} {_short(name)!r}", remedy=f"{hint}available: {listed or 'none'}", **place)
 
 
-def shown(text: str, limit: int = 60) -> str:
+def quote(text: str, limit: int = 60) -> str:
     """Return a text for a message: quoted, ASCII, and shortened if it is long."""
     return ascii(_short(text, limit))
 

@@ -6,24 +6,24 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from . import library
-from .compiler.runtime.singular_inertia import weightless_joints
-from .errors import InputError, ModelError, WriteError, unknown_name, writing
+from ._support.atomic import replacing
+from .errors import InputError, ModelError, unknown_name
 from .formats import KNOWN, read
 from .formats.contact_shapes import contacts_from_shapes
 from .formats.dh import mechanism_from_dh
 from .formats.pairs import mechanism_from_pairs
 from .formats.report import Report, report_tolerated
 from .formats.toml_writer import write_toml
-from .library.chains import chain_mechanism, rope_mechanism
-from .library.closed import n_four_bars_mechanism
+from .formats.urdf_writer import write_urdf
+from .library.chains import chain_mechanism, n_four_bars_mechanism, rope_mechanism
 from .library.nets import net_mechanism, rope_tree_mechanism
 from .model.contacts import Contact, Surface
 from .model.mechanism import Mechanism
+from .runtime.singularity import weightless_joints
 from .system import System
 
 P = ParamSpec("P")
@@ -87,23 +87,23 @@ def contacts_of(
 
 
 def save(mechanism: Mechanism | System, path: str | Path) -> Path:
-    """Write a mechanism, or that of a System, to a native .toml file that `load` can read; return the path."""
+    """Write a mechanism, or that of a System, to a file that `load` can read; return the path.
+
+    Native .toml has a place for every part. URDF (.urdf) has none for gravity, shapes and contacts, which are left out,
+    and none for loops, springs and couplings: mechanisms with these are refused.
+    """
     found = getattr(mechanism, "mechanism", mechanism)
     if not isinstance(found, Mechanism):
         what = f"mechanism is {repr(mechanism)[:80]}"
         raise InputError(f"{what}; expected a Mechanism or a System; runs have run.save(path)")
     path = Path(path)
-    if path.suffix.lower() != ".toml":
-        raise InputError(f"{path}: mechanisms are written as .toml, not as {path.suffix or 'a name without suffix'!r}")
-    text, written = write_toml(found), path.with_name(f".{path.stem[:100]}.{os.getpid()}.tmp")
-    try:
-        with writing(path):
-            written.write_text(text, encoding="utf-8")
-            os.replace(written, path)  # an interrupted write leaves no partial file
-    except WriteError:
-        with suppress(OSError):  # the first error counts
-            written.unlink()
-        raise
+    write = {".toml": write_toml, ".urdf": write_urdf}.get(path.suffix.lower())
+    if write is None:
+        what = repr(path.suffix or "a name without suffix")
+        raise InputError(f"{path}: mechanisms are written as .toml or .urdf, not as {what}")
+    text = write(found)
+    with replacing(path) as written:
+        written.write_text(text, encoding="utf-8")
     return path
 
 

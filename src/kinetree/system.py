@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from ._support.pictures import picture
 from .algebra.arrays import Numbers
-from .compiled import CompiledMechanism
-from .compiler.runtime.methods import WrenchOptions, compiled
 from .errors import InputError
-from .model.parameter_values import Named
-from .pictures import picture
+from .joints.random_states import generator, leading_shape
+from .model.mechanism import Named
+from .runtime.compiled import CompiledMechanism
+from .runtime.methods import WrenchOptions, compiled_method
 
 if TYPE_CHECKING:
-    from .devices.jax import JaxSystem
-    from .devices.torch import TorchSystem
+    from .backends.jax import JaxSystem
+    from .backends.torch import TorchSystem
 
 
 class ActuatedOptions(WrenchOptions, total=False):
@@ -40,14 +41,15 @@ class System(CompiledMechanism):
     and tau have shape [..., nv]. The options of all of them are listed at CompiledMechanism.
     """
 
-    @compiled
+    @compiled_method
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[ActuatedOptions]
     ) -> Numbers:
         """Return the joint torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
 
-        In a closed mechanism these are the torques with every joint driven, so that the loops transmit no force. With
-        `actuated`, only the joints named are driven and the loops move the others: see `actuation` for its options.
+        What the mechanism's own forces contribute is subtracted, unless forces=False. In a closed mechanism these are
+        the torques with every joint driven, so that the loops transmit no force. With `actuated`, only the joints named
+        are driven and the loops move the others: see `actuation` for its options.
         """
         ...
 
@@ -65,6 +67,18 @@ class System(CompiledMechanism):
         """Return HTML for notebooks: a picture, and a table of the joints."""
         return picture("system_html")(self)
 
+    def random_state(self, rng: Any = None, shape: int | Iterable[int] = ()) -> tuple[Numbers, Numbers]:
+        """Return random (q, qd) with a leading shape: q within limits where joints have them, qd normal.
+
+        Those of a mechanism with loops or couplings satisfy them: closed positions, with velocities that keep them
+        closed. `system.tree.random_state` draws states of the open mechanism.
+        """
+        if not self.closures:
+            return super().random_state(rng, shape)
+        from .analysis.loops.batch_assembly import random_closed_state
+
+        return random_closed_state(self, generator(rng), leading_shape(shape))
+
     def page(self, path: str | Path | None = None, **options) -> Any:
         """Return a web page in which the mechanism moves and computes by itself; with a `path`, write it there.
 
@@ -76,21 +90,21 @@ class System(CompiledMechanism):
         """Return the same mechanism for arrays on a device: "cuda" (any GPU), "cuda:1" (one GPU), or "cpu", itself."""
         if device == "cpu":
             return self
-        from .devices.cuda import CudaSystem
+        from .backends.cuda.system import CudaSystem
 
         return CudaSystem(self, device)
 
     @cached_property
     def jax(self) -> JaxSystem:
         """The same functions for JAX arrays, for use in functions under jax.jit and jax.vmap; requires JAX."""
-        from .devices.jax import JaxSystem
+        from .backends.jax import JaxSystem
 
         return JaxSystem(self)
 
     @cached_property
     def torch(self) -> TorchSystem:
         """The same functions for torch tensors, on the CPU without copies and on GPUs; requires torch."""
-        from .devices.torch import TorchSystem
+        from .backends.torch import TorchSystem
 
         return TorchSystem(self)
 
@@ -100,7 +114,7 @@ class System(CompiledMechanism):
         The form "sx" is an expression of casadi.SX, which CasADi differentiates. The form "native" calls compiled code,
         also for exact first and second derivatives. In both, derivatives are those with respect to all nq coordinates.
         """
-        from .devices.casadi import casadi_function
+        from .backends.casadi import casadi_function
 
         return casadi_function(self, name, form=form, **options)
 
@@ -126,7 +140,7 @@ class System(CompiledMechanism):
         """Return the torques of `actuated` joints that come nearest to a motion, and the forces in the loops.
 
         Options: `weights` of torques and `share` of multipliers, both by joint, if these are not unique; `wrenches`;
-        `forces=True` if the forces of the mechanism act; `parameters` [..., np], or by name.
+        `forces=False` to leave out the forces of the mechanism; `parameters` [..., np], or by name.
         """
         from .analysis.loops.actuation import actuation
 
@@ -138,8 +152,8 @@ class System(CompiledMechanism):
         The result has `tau` [..., nv], `forces` [..., nc, 3] (normal and tangents), `residual` [..., nv] where no
         forces realize the motion, and `realized` and `status` [...]. Options: `contacts`, by default those of the
         mechanism; `actuated`, by default all joints but free ones on the ground; `touching`, contacts that carry a
-        force, by default those that the motion leaves on the ground; `wrenches`; `forces=True` if the forces of the
-        mechanism act; one set of `parameters`; `tol`, 1e-6, of gaps, velocities and accelerations of contacts.
+        force, by default those that the motion leaves on the ground; `wrenches`; `forces=False` to leave out the forces
+        of the mechanism; one set of `parameters`; `tol`, 1e-6, of gaps, velocities and accelerations of contacts.
         """
         from .analysis.ground.forces import ground_forces
 
@@ -168,19 +182,20 @@ class System(CompiledMechanism):
         """Return the reactions at all joints, also cut ones, under `tau` or for a motion `qdd` of `actuated` joints.
 
         Further options: `share`, compliances by joint or loop, if the motion does not determine a reaction; `wrenches`;
-        `forces=True` if the forces of the mechanism act; `parameters` [..., np], or by name.
+        `forces=False` to leave out the forces of the mechanism; `parameters` [..., np], or by name.
         """
         from .analysis.loops.loads import loads
 
         return loads(self, q, qd, **options)
 
-    def linearize(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, dt: float | None = None, **options):
+    def linearize(self, q: ArrayLike, qd: ArrayLike | None = None, tau: ArrayLike | None = None, *, dt=None, **options):
         """Return A and B of the small motions x = [dq; dqd] near a state: dx/dt = A x + B u, u added to tau.
 
-        With a time step `dt` [s], those of x(t + dt) = A x + B u. With loops, x has only independent degrees of
-        freedom. Options: `forces=False` to leave out springs, dampers and friction; `parameters`; `wrenches`.
+        By default at rest, under the torques `tau` that keep qd constant; zeros are a mechanism without drives. With a
+        time step `dt` [s], those of x(t + dt) = A x + B u. With loops, x has only independent degrees of freedom.
+        Options: `forces=False` to leave out springs, dampers and friction; `parameters`; `wrenches`.
         """
-        from .analysis.linear.linearization import linearize
+        from .analysis.linearization import linearize
 
         return linearize(self, q, qd, tau, dt=dt, **options)
 
@@ -190,19 +205,19 @@ class System(CompiledMechanism):
         By default, a stable position is found by kt.equilibrium. `tau` are constant torques. Options: `forces=False`
         to leave out springs, dampers and friction; `parameters`.
         """
-        from .analysis.linear.modes import modes
+        from .analysis.modes import modes
 
         return modes(self, q, tau=tau, **options)
 
     def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
         """Return the number of operations of a function, counted as in the papers."""
-        from .analysis.cost.counting import cost
+        from .analysis.cost import cost
 
         return cost(self, function, frame=frame, wrenches=wrenches)
 
     def equations(self, function: str = "inertia_matrix", *, symbols: str = "declared", frame: str | None = None):
         """Return the equations of a function in symbols, for SymPy, LaTeX or Python; requires SymPy."""
-        from .analysis.symbolic.equations import equations
+        from .analysis.equations import equations
 
         return equations(self, function, symbols=symbols, frame=frame)
 
@@ -295,9 +310,10 @@ class System(CompiledMechanism):
     def driven_motion(self, positions, speeds=None, accelerations=None, **options):
         """Return the motion of all joints, and actuator torques, from the motion of driving joints, [..., nt] each.
 
-        `positions`, `speeds` and `accelerations` are by joint: {"crank": [0.0, 0.1]}. Options: `actuated`, by default
-        the driving joints; `forces=True` if the forces of the mechanism act; `parameters` [..., 1, np] of many designs,
-        or by name; `q_guess`; on_failure="nan" to mark positions at which the loops do not close.
+        `positions`, `speeds` and `accelerations` are by joint: {"crank": [0.0, 0.1]}; numbers are one instant. Options:
+        `actuated`, by default the driving joints; `forces=False` to leave out the forces of the mechanism; `parameters`
+        [..., 1, np] of many designs, or by name; `q_guess`; on_failure="nan" to mark positions at which the loops do
+        not close.
         """
         from .analysis.loops.driven_motion import driven_motion
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetree.algebra.sparse_factors import SparseFactors
+from kinetree.dynamics.derivatives import SparseFactors
 from tolerance import assert_close
 
 EPS = np.finfo(float).eps

@@ -1,4 +1,4 @@
-"""The page: sections that are measured again replace the old ones, all others are kept."""
+"""The pages: sections that are measured again replace the old ones, all others are kept."""
 
 from __future__ import annotations
 
@@ -12,42 +12,66 @@ def section(title: str, headline: str):
     return Section(title, headline, (table,), (Picture("speed.svg", "Speed over size"),))
 
 
+def chapters():
+    """Return two chapters."""
+    from book import Chapter
+
+    return Chapter("fast", "Fast cases", ("first", "second")), Chapter("rest", "Further cases", ("third",))
+
+
 def test_sections_survive_a_round_trip(tmp_path):
-    """Write a page, read its sections back unchanged, and write the same page again."""
-    from book import page, read_sections
+    """Write pages, read their sections back unchanged, and write the same pages again."""
+    from book import read_sections, write_pages
 
     sections = {
-        "second": section("Second case", "Twice as fast.").markdown("second", "today", "page"),
-        "first": section("First case", "5 to 7 times as fast.").markdown("first", "yesterday", "page"),
+        "second": section("Second case", "Twice as fast.").markdown("second", "today"),
+        "third": section("Third case", "5 to 7 times as fast.").markdown("third", "yesterday"),
     }
-    file = tmp_path / "page.md"
-    file.write_text(page({"processor": "of some kind"}, sections, ["first", "second"]))
-    assert read_sections(file) == sections
-    assert page({"processor": "of some kind"}, read_sections(file), ["first", "second"]) == file.read_text()
+    write_pages(tmp_path / "page.md", {"processor": "of some kind"}, sections, chapters())
+    files = sorted(tmp_path.rglob("*.md"))
+    texts = [file.read_text() for file in files]
+    assert {file.name for file in files} == {"page.md", "fast.md", "rest.md"}
+    assert read_sections(tmp_path / "page") == sections
+    write_pages(tmp_path / "page.md", {"processor": "of some kind"}, read_sections(tmp_path / "page"), chapters())
+    assert [file.read_text() for file in files] == texts
 
 
-def test_page_has_headlines_in_the_order_of_cases(tmp_path):
-    """List the cases in order, an unknown one last, with pictures, tables and dates."""
-    from book import page
+def test_pages_have_the_cases_in_order(tmp_path):
+    """Read headlines in the summary and sections in chapters, in the order of cases, an unknown one last."""
+    from book import write_pages
 
-    names = ("gone", "second", "first")
-    sections = {n: section(f"Case {n}", f"{n} is fast.").markdown(n, f"in the {n} run", "page") for n in names}
-    text = page({"processor": "of some kind"}, sections, ["first", "second", "third"])
-    lines = [f"| Case {n} | {n} is fast. |" for n in ("first", "second", "gone")]
-    assert "\n".join(["| --- | --- |", *lines]) in text
-    assert [line[8:] for line in text.splitlines() if line.startswith("## ")] == ["first", "second", "gone"]
+    names = ("gone", "third", "second", "first")
+    sections = {n: section(f"Case: {n}", f"{n} is fast.").markdown(n, f"in the {n} run") for n in names}
+    write_pages(tmp_path / "page.md", {"processor": "of some kind"}, sections, chapters())
+    summary = (tmp_path / "page.md").read_text()
+    lines = [
+        f"| [Case: {n}](page/{page}.md#case-{n}) | {n} is fast. |"
+        for page, cases in (("fast", ("first", "second")), ("rest", ("third", "gone")))
+        for n in cases
+    ]
+    assert [line for line in summary.splitlines() if "[Case" in line] == lines
+    assert "| processor | of some kind |" in summary
+    text = (tmp_path / "page" / "rest.md").read_text()
+    assert [line[9:] for line in text.splitlines() if line.startswith("## ")] == ["third", "gone"]
     assert "| ours \\| theirs | 1.5 (1.4-1.7) |" in text
-    assert "![Speed over size](page/speed.svg)" in text
-    assert "Measured in the second run." in text
+    assert "![Speed over size](speed.svg)" in text
+    assert "Measured in the third run." in text
 
 
-def test_a_page_without_sections_reads_as_none(tmp_path):
-    """Read no section from a page of another kind, and none without a page."""
+def test_every_case_is_in_one_chapter():
+    """Find every case of the harness in exactly one chapter."""
+    from run import CASES, CHAPTERS
+
+    assert sorted(case for chapter in CHAPTERS for case in chapter.cases) == sorted(CASES)
+
+
+def test_pages_without_sections_read_as_none(tmp_path):
+    """Read no section from a page of another kind, and none without a folder."""
     from book import read_sections
 
     (tmp_path / "old.md").write_text("# Benchmarks\n\n## Batches\n\nsome text\n")
-    assert read_sections(tmp_path / "old.md") == {}
-    assert read_sections(tmp_path / "none.md") == {}
+    assert read_sections(tmp_path) == {}
+    assert read_sections(tmp_path / "none") == {}
 
 
 def test_pictures_are_the_same_for_the_same_curves(tmp_path):

@@ -36,17 +36,19 @@ def test_cases_are_listed_and_exist():
 @pytest.mark.skipif(not PEERS, reason="needs Pinocchio and MuJoCo")
 def test_a_case_is_measured_and_the_others_stay(tmp_path):
     """Measure closed loops against Pinocchio into a page that has another section already."""
-    page = tmp_path / "page.md"
+    page, chapter = tmp_path / "page.md", tmp_path / "page" / "machines.md"
+    chapter.parent.mkdir()
     kept = "## Memory\n<!-- case: memory_use -->\n\n**A call adds 7 MiB.**\n\nMeasured long ago.\n"
-    page.write_text("# Benchmarks\n\n" + kept)
+    chapter.write_text("# Machines\n\n" + kept)
     done = bench("--quick", "--only", "closed_loops", "--out", str(page))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "kept as they were: memory_use" in done.stdout
+    assert chapter.read_text().endswith(kept)
     text = page.read_text()
-    assert text.endswith(kept)
-    assert "| Memory | A call adds 7 MiB. |" in text
+    assert "| [Memory](page/machines.md#memory) | A call adds 7 MiB. |" in text
     assert "| rounds | few: a quick look |" in text
-    rows = [line for line in text.splitlines() if line.startswith(("| four_bar", "| three_rrr", "| stewart"))]
+    table = (tmp_path / "page" / "dynamics.md").read_text()
+    rows = [line for line in table.splitlines() if line.startswith(("| four_bar", "| three_rrr", "| stewart"))]
     assert len(rows) == 3
 
 
@@ -94,8 +96,9 @@ def test_a_case_that_fails_is_told_and_loses_nothing(tmp_path, monkeypatch, caps
         "OMP_WAIT_POLICY",
     ):
         monkeypatch.setenv(variable, "")
-    page = tmp_path / "page.md"
-    page.write_text("## Old\n<!-- case: differs -->\n\n**Still here.**\n")
+    page, chapter = tmp_path / "page.md", tmp_path / "page" / "machines.md"
+    chapter.parent.mkdir()
+    chapter.write_text("## Old\n<!-- case: differs -->\n\n**Still here.**\n")
     assert run.main(["--out", str(page)]) == 1
     told = capsys.readouterr()
     assert "FAILED: differs: arm: answers differ" in told.out
@@ -103,7 +106,8 @@ def test_a_case_that_fails_is_told_and_loses_nothing(tmp_path, monkeypatch, caps
     assert "FAILED: promises: bits differ" in told.out
     assert "not measured, and kept as it was: lacks: no such library" in told.out and "FAILED: lacks" not in told.out
     assert "ZeroDivisionError" in told.err
-    assert "**Still here.**" in page.read_text() and "**The same bits.**" in page.read_text()
+    assert "**Still here.**" in chapter.read_text() and "**The same bits.**" in chapter.read_text()
+    assert "| Still here. |" in page.read_text() and "| The same bits. |" in page.read_text()
 
 
 def test_lengths_are_read_from_the_table():

@@ -116,7 +116,7 @@ def test_couplings_hold_coordinates_together():
     discs = [kt.Body(n, 1.0, inertia=(0.5, 0.5, j, 0.0, 0.0, 0.0)) for n, j in (("a", 0.3), ("b", 0.7))]
     joints = [kt.Joint(n, "revolute", "ground", n) for n in "ab"]
     gears = kt.Coupling("gears", "b", (("a", -0.4),))
-    system = kt.System(kt.assemble("gears", discs, joints, couplings=[gears]))
+    system = kt.System(kt.build_mechanism("gears", discs, joints, couplings=[gears]))
     qdd = system.forward_dynamics([0.5, -0.2], [2.0, -0.8], [1.3, 0.0])
     expected = 1.3 / (0.3 + 0.4**2 * 0.7)
     assert_close(qdd, [expected, -0.4 * expected], 1e-14, "qdd")
@@ -165,7 +165,7 @@ def between_sliders(mass: float) -> kt.System:
         kt.Loop("left", "spherical", "a", "rod", placement_b=kt.Placement((-1.0, 0.0, 0.0))),
         kt.Loop("right", "spherical", "b", "rod", placement_b=kt.Placement((1.0, 0.0, 0.0))),
     ]
-    return kt.System(kt.assemble("sliders", bodies, joints, loops=loops))
+    return kt.System(kt.build_mechanism("sliders", bodies, joints, loops=loops))
 
 
 def test_light_bodies_hold_heavy_ones_or_are_refused():
@@ -194,7 +194,7 @@ def thin_link(moment: float) -> kt.System:
         kt.Joint("rocker", "revolute", kt.GROUND, "rocker", kt.Placement((0.9, 0.2, 0.1)), axis=(0.0, 1.0, 0.0)),
     ]
     far = kt.Loop("far", "spherical", "link", "rocker", kt.Placement((1.0, 0.0, 0.0)), kt.Placement((0.4, 0.0, 0.0)))
-    return kt.System(kt.assemble("thin", bodies, joints, loops=[far]))
+    return kt.System(kt.build_mechanism("thin", bodies, joints, loops=[far]))
 
 
 @everyday.long

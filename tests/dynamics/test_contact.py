@@ -12,8 +12,8 @@ from closed_mechanisms import library_state
 from contacted import HILLS, STAIRS, outputs, random_contact, rates, touching
 from interpreted import compute
 from kinetree.compiler.lower.contacts import answer_program, candidate_names, motion_program, response_program
-from kinetree.contacts.meeting import FAR
-from kinetree.model import GROUND, Body, Contact, Joint, Placement, Surface, assemble
+from kinetree.contact_geometry.meeting import FAR
+from kinetree.model import GROUND, Body, Contact, Joint, Placement, Surface, build_mechanism
 from strategies import MOVING, examples, mechanisms, random_mechanism
 from tolerance import assert_close
 
@@ -67,7 +67,7 @@ def test_normal_velocity_on_a_height_field_at_the_surface() -> None:
     surface = Surface("heights", heights=HILLS, spacing=(0.4, 0.31))
     rng = np.random.default_rng(3)
     block = Body("block", 1.3, (0.1, 0.2, 0.3), (0.2, 0.3, 0.4, 0.01, 0.02, 0.03))
-    free = assemble("block", [block], [Joint("root", "free", GROUND, "block")])
+    free = build_mechanism("block", [block], [Joint("root", "free", GROUND, "block")])
     mechanism = touching(free, Contact("c", "block", surface=surface))
     program = motion_program(mechanism)
     q, qd = kt.System(mechanism).random_state(rng)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from interpreted import along, compute
-from kinetree import Parameter, System, assemble
+from kinetree import Parameter, System, build_mechanism
 from kinetree.model import parse
 from rounding_scales import EPS, convective_scale, per_sample
 from strategies import FLAT, State, examples, moving_mechanisms, random_mechanism
@@ -56,13 +56,13 @@ def test_a_mass_parameter_of_zero_works():
     """Set a free mass to zero and find the same matrix as for a body built without mass."""
     made = random_mechanism(["revolute"] * 3, [-1, 0, 1], 3)
     first, middle, last = made.bodies
-    free = assemble(
+    free = build_mechanism(
         "free",
         [first, replace(middle, mass=parse("m")), last],
         made.joints,
         parameters=[Parameter("m", 1.0, free=True)],
     )
-    baked = assemble("baked", [first, replace(middle, mass=0.0), last], made.joints)
+    baked = build_mechanism("baked", [first, replace(middle, mass=0.0), last], made.joints)
     s = State(made)
     C = System(free).convective_matrix(s.q, s.qd, parameters=[0.0])
     assert_close(C, compute(baked, "convective_matrix", s.q, s.qd), 1e-14, "C with m = 0")
@@ -73,7 +73,7 @@ def test_light_bodies_give_no_noise(mass):
     """Make a body (almost) massless and keep dI/dt - 2C skew."""
     made = random_mechanism(["prismatic", "revolute", "spherical"], [-1, 0, 1], 4)
     bodies = [made.bodies[0], replace(made.bodies[1], mass=mass), made.bodies[2]]
-    light = assemble("light", bodies, made.joints)
+    light = build_mechanism("light", bodies, made.joints)
     s = State(light)
     N = along(light, "inertia_matrix", s.q, s.qd) - 2 * compute(light, "convective_matrix", s.q, s.qd)
     assert_close(N + np.swapaxes(N, 1, 2), np.zeros_like(N), 1e-12, "dI/dt - 2C")  # 4e-15

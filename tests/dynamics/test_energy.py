@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from interpreted import compute, derivative, program, relative
-from kinetree import Body, Joint, KinetreeError, System, assemble
+from kinetree import Body, Joint, KinetreeError, System, build_mechanism
 from kinetree.joints import kind
 from rigid_body import mass_matrix
 from strategies import State, examples, mechanisms, moving_mechanisms
@@ -104,6 +104,6 @@ def test_momentum_of_a_floating_mechanism_is_kept(mechanism):
 @pytest.mark.parametrize("bodies", [0, 1])
 def test_a_mass_centre_needs_mass(bodies):
     """Request the center of mass of a mechanism without mass and get an error of Kinetree, not of Python."""
-    light = assemble("light", [Body("a")][:bodies], [Joint("j", "revolute", "ground", "a")][:bodies])
+    light = build_mechanism("light", [Body("a")][:bodies], [Joint("j", "revolute", "ground", "a")][:bodies])
     with pytest.raises(KinetreeError, match="mass"):
         System(light).center_of_mass(np.zeros(light.nq))

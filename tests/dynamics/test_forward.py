@@ -12,8 +12,8 @@ from hypothesis import given
 
 import everyday
 from interpreted import compute, relative
-from kinetree import Body, Joint, ModelError, System, assemble
-from kinetree.compiler.runtime.singular_inertia import weightless_joints
+from kinetree import Body, Joint, ModelError, System, build_mechanism
+from kinetree.runtime.singularity import weightless_joints
 from rounding_scales import per_sample, torque_scale
 from strategies import State, body, examples, moving_mechanisms, random_mechanism
 from tolerance import assert_close
@@ -82,7 +82,7 @@ def pendulum(mass: float, inertia: float, armature: tuple = ()) -> System:
         Joint("shoulder", "revolute", "ground", "arm", axis=(0.0, 1.0, 0.0)),
         Joint("wrist", "revolute", "arm", "tip", armature=armature),
     ]
-    return System(assemble("light", [arm, tip], joints))
+    return System(build_mechanism("light", [arm, tip], joints))
 
 
 @pytest.mark.parametrize("name", ["forward_dynamics", "inverse_inertia_matrix"])
@@ -113,7 +113,7 @@ def test_every_weightless_joint_is_named():
     """Find all weightless joints of a tree, in order."""
     made = random_mechanism(["revolute", "free", "prismatic", "spherical"], [-1, 0, 0, 2], 3)
     bodies = [replace(b, mass=0.0, inertia=(0.0,) * 6) if b.name in ("b1", "b3") else b for b in made.bodies]
-    light = assemble("light", bodies, made.joints)
+    light = build_mechanism("light", bodies, made.joints)
     assert weightless_joints(light) == ("j1", "j3")
     assert weightless_joints(made) == ()
 
@@ -124,7 +124,7 @@ def test_a_body_without_mass_below_others_works(place):
     made = random_mechanism(["revolute", "universal", "revolute"], [-1, 0, 1], 8)
     bodies = list(made.bodies)
     bodies[place] = Body(bodies[place].name)
-    chain = assemble("light", bodies, made.joints)
+    chain = build_mechanism("light", bodies, made.joints)
     assert_torques_come_back(chain)
 
 

@@ -13,7 +13,7 @@ import everyday
 import kinetree as kt
 from closed_mechanisms import DRIVES
 from interpreted import compute, relative
-from kinetree import Body, InputError, Joint, ModelError, System, UnknownNameError, assemble
+from kinetree import Body, InputError, Joint, ModelError, System, UnknownNameError, build_mechanism
 from kinetree.compiler.lower.build import Request, build
 from planar_loops import free_rod
 from strategies import State, examples, moving_mechanisms, random_mechanism
@@ -146,7 +146,7 @@ def weightless() -> System:
     """Return an arm with a tip that has neither mass nor inertia."""
     joints = [Joint("j0", "revolute", "ground", "arm"), Joint("j1", "revolute", "arm", "tip")]
     bodies = [Body("arm", 1.3, (0.4, 0.1, 0.0), (0.1, 0.2, 0.15, 0.0, 0.0, 0.0)), Body("tip", 0.0)]
-    return System(assemble("light", bodies, joints, gravity=(0.3, -9.81, 0.0)))
+    return System(build_mechanism("light", bodies, joints, gravity=(0.3, -9.81, 0.0)))
 
 
 def test_a_weightless_body_may_be_driven():

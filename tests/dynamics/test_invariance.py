@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from interpreted import compute, relative
 from kinetree.algebra.rotations import about
 from kinetree.joints import kind
-from kinetree.model import GROUND, Mechanism, Placement, assemble
+from kinetree.model import GROUND, Mechanism, Placement, build_mechanism
 from kinetree.model.topology import path
 from rigid_body import moved, transform, welded
 from strategies import MOVING, SINGLE, State, examples, mechanisms, moving_mechanisms, nested, random_mechanism
@@ -50,7 +50,7 @@ def test_order_of_the_parts_does_not_matter(mechanism, random):
     bodies, joints = list(mechanism.bodies), list(mechanism.joints)
     random.shuffle(bodies)
     random.shuffle(joints)
-    other = assemble("shuffled", bodies, joints, gravity=mechanism.gravity)
+    other = build_mechanism("shuffled", bodies, joints, gravity=mechanism.gravity)
     s = State(mechanism)
     q = reordered(mechanism, other, s.q, "NQ")
     tau = compute(other, "inverse_dynamics", q, *(reordered(mechanism, other, x) for x in (s.qd, s.qdd)))
@@ -89,7 +89,7 @@ def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
             joints.append(replace(joint, parent=joint.child, child=joint.parent, placement=back, axis=axis))
         else:
             joints.append(replace(joint, placement=placed(parent @ transform(joint.placement))))
-    return assemble("rerooted", bodies, joints, gravity=mechanism.gravity)
+    return build_mechanism("rerooted", bodies, joints, gravity=mechanism.gravity)
 
 
 @given(mechanisms((*REVERSIBLE, "free"), least=2, most=6, root=("free",), armature=False), st.integers(1, 5))
@@ -143,7 +143,7 @@ def quaternions(R: np.ndarray) -> np.ndarray:
 def locked(mechanism: Mechanism, name: str, q: np.ndarray) -> Mechanism:
     """Return the mechanism with one joint fixed where it is."""
     joint = mechanism.joint(name)
-    alone = assemble("alone", [mechanism.body(joint.child)], [replace(joint, parent=GROUND)])
+    alone = build_mechanism("alone", [mechanism.body(joint.child)], [replace(joint, parent=GROUND)])
     here = placed(compute(alone, "pose", q[places(mechanism, "NQ")[name]], frame=joint.child))
     fixed = replace(joint, kind="fixed", placement=here, armature=())
     return replace(mechanism, joints=tuple(fixed if j.name == name else j for j in mechanism.joints))
@@ -182,7 +182,7 @@ def test_kept_fixed_joints_are_merged_ones(mechanism):
                 stands = placed(T @ transform(other.placement))
                 joints[i] = replace(other, parent=joint.parent, placement=stands)
         del bodies[k], joints[k]
-    merged = assemble("merged", bodies, joints, gravity=mechanism.gravity)
+    merged = build_mechanism("merged", bodies, joints, gravity=mechanism.gravity)
     s = State(mechanism)
     q, qd, qdd = (reordered(mechanism, merged, x, w) for x, w in ((s.q, "NQ"), (s.qd, "NV"), (s.qdd, "NV")))
     expected = reordered(mechanism, merged, compute(mechanism, "inverse_dynamics", s.q, s.qd, s.qdd))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from interpreted import along, compute, relative
-from kinetree import Body, Joint, assemble
+from kinetree import Body, Joint, build_mechanism
 from kinetree.joints import kind
 from rigid_body import tensor
 from rounding_scales import per_sample, torque_scale
@@ -129,7 +129,7 @@ def test_reactions_of_the_ground_carry_the_weight(mechanism):
 def test_a_pendulum_by_hand():
     """Compare a point pendulum on a horizontal axis with its textbook torque."""
     rod = Body("rod", 2.0, (0.0, 0.0, -0.7))
-    arm = assemble("pendulum", [rod], [Joint("pivot", "revolute", "ground", "rod", axis=(0.0, 1.0, 0.0))])
+    arm = build_mechanism("pendulum", [rod], [Joint("pivot", "revolute", "ground", "rod", axis=(0.0, 1.0, 0.0))])
     tau = compute(arm, "inverse_dynamics", [0.3], [1.1], [0.5])
     assert_close(tau, [2.0 * 0.7**2 * 0.5 + 2.0 * 9.81 * 0.7 * np.sin(0.3)], 1e-14, "m l^2 qdd + m g l sin q")
 
@@ -137,7 +137,7 @@ def test_a_pendulum_by_hand():
 def test_a_free_body_by_hand():
     """Apply its weight and gyroscopic moment to a free body, and find zero acceleration of its own frame."""
     brick = Body("brick", 3.0, (0.0, 0.0, 0.0), (0.4, 0.5, 0.6, 0.0, 0.0, 0.0))
-    world = assemble("brick", [brick], [Joint("float", "free", "ground", "brick")])
+    world = build_mechanism("brick", [brick], [Joint("float", "free", "ground", "brick")])
     q = np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0])
     omega, v = np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.1, -0.2])
     tau = compute(world, "inverse_dynamics", q, np.concatenate([omega, v]), np.zeros(6))

@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from forces_by_numpy import energy, slope
-from kinetree.simulation.rates import acting
+from kinetree.simulation.acting.rates import acting
 from sprung_mechanisms import sprung
 from tolerance import assert_close
 
@@ -30,24 +30,24 @@ def test_the_torques_of_drives_are_without_those_of_the_forces(system):
     values = np.array([p.value for p in system.mechanism.free_parameters]) * [[1.1], [0.9], [1.3]]
     t = np.zeros((3, 1))
     tau, w, _ = acting(system.mechanism, kt.forces_of(system)).interpret(t, q, qd, values)
-    expected = system.inverse_dynamics(q, qd, qdd, wrenches=w, parameters=values) - tau
+    expected = system.inverse_dynamics(q, qd, qdd, wrenches=w, forces=False, parameters=values) - tau
     found = system.inverse_dynamics(q, qd, qdd, forces=True, parameters=values)
     assert_close(found, expected, 1e-13 * np.abs(expected).max(), "torques of drives")
     more = np.random.default_rng(1).normal(size=w.shape)
     assert_close(
         system.inverse_dynamics(q, qd, qdd, forces=True, wrenches=more, parameters=values),
-        system.inverse_dynamics(q, qd, qdd, wrenches=w + more, parameters=values) - tau,
+        system.inverse_dynamics(q, qd, qdd, wrenches=w + more, forces=False, parameters=values) - tau,
         1e-13 * np.abs(expected).max(),
         "torques of drives under external wrenches too",
     )
     assert_close(
         system.reactions(q, qd, qdd, forces=True, parameters=values),
-        system.reactions(q, qd, qdd, wrenches=w, parameters=values),
+        system.reactions(q, qd, qdd, wrenches=w, forces=False, parameters=values),
         1e-13 * np.abs(expected).max(),
         "reactions",
     )
     given = np.random.default_rng(2).normal(size=tau.shape)
-    fall = system.forward_dynamics(q, qd, given + tau, wrenches=w, parameters=values)
+    fall = system.forward_dynamics(q, qd, given + tau, wrenches=w, forces=False, parameters=values)
     assert_close(
         system.forward_dynamics(q, qd, given, forces=True, parameters=values),
         fall,

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from interpreted import compute
 from kinetree.compiler.lower.sweeps import Tree
 from kinetree.dynamics import products
-from kinetree.model import Body, Joint, assemble
+from kinetree.model import Body, Joint, build_mechanism
 from rounding_scales import EPS, convective_terms, inertia_terms
 from strategies import State, examples, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
@@ -55,7 +55,7 @@ def test_resistance(mass):
     """Find a pivot of zero where the bodies beyond the joint have no mass, and the whole inertia at the tip."""
     bodies = [Body("a", 1.3, (0.2, 0.1, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)), Body("b", mass, (0.3, 0.0, 0.0))]
     joints = [Joint("1", "revolute", "ground", "a"), Joint("2", "revolute", "a", "b")]
-    made = assemble("two", bodies, joints)
+    made = build_mechanism("two", bodies, joints)
     left = run(products.resistance, made, q=[0.3, 0.4])
     assert left[1] == (1.0 if mass else 0.0)
     assert 0.1 < left[0] <= 1.0

@@ -11,7 +11,7 @@ import everyday
 import kinetree as kt
 from closed_form_runs import PENDULUM
 from kinetree.experiments import read_experiment
-from kinetree.simulation.control.controllers import PD, Saturated, Sum
+from kinetree.simulation.acting.controllers import PD, Saturated, Sum
 from tolerance import assert_close
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -65,6 +65,43 @@ def test_an_experiment_is_what_the_functions_do(tmp_path):
     by_hand = kt.simulate(arm, [0, 0, -np.pi / 2], duration=0.5, control=control, forces=forces)
     assert found.finished
     assert_close(found.q, by_hand.q, 1e-12, "coordinates")
+
+
+POINTS = [[0.0, 0.0], [0.7, np.pi / 5], [0.2, 0.3]]
+WITHIN_LIMITS = {
+    "waypoints": (
+        """kind = "waypoints"
+points = [[0.0, 0.0], [0.7, "pi/5"], [0.2, 0.3]]
+velocity = 2.0
+acceleration = [9, 7]
+jerk = 80
+""",
+        lambda: kt.Waypoints(POINTS, velocity=2.0, acceleration=[9.0, 7.0], jerk=80.0),
+    ),
+    "timed_path": (
+        """kind = "timed_path"
+path = { kind = "table", times = [0, 1, 2], values = [[0, 0], [0.7, "pi/5"], [0.2, 0.3]], ends = "natural" }
+velocity = [2, 3]
+acceleration = 9.0
+knots = 500
+""",
+        lambda: kt.TimedPath(
+            kt.Table([0, 1, 2], POINTS, ends="natural"), velocity=[2.0, 3.0], acceleration=9.0, knots=500
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WITHIN_LIMITS)
+def test_several_joints_are_driven_within_limits(kind, tmp_path):
+    """Drive two joints by one reference in a file and in Python, and get the same bits."""
+    lines, reference = WITHIN_LIMITS[kind]
+    text = TEXT[: TEXT.index("[[control]]")] + '[control]\nkind = "driven"\njoint = ["joint3", "joint1"]\n'
+    text += "[control.reference]\n" + lines + '[output]\nsave = "a.npz"\n'
+    found = read_experiment(write(tmp_path, text, ('q = [0, 0, "-pi/2"]', "q = [0, 0, 0]"))).simulate()
+    control, arm = kt.Driven(["joint3", "joint1"], reference()), kt.load("planar_3r")
+    by_hand = kt.simulate(arm, np.zeros(3), duration=0.5, control=control, forces=[kt.JointDamper("joint2", 0.5)])
+    assert found.finished and found.q.tobytes() == by_hand.q.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -244,6 +281,16 @@ FAULTS = [
         "[[force]]",
         '[[force]]\nkind = "external_wrench"\nbody = "ground"\nforce = [1, 2, 3]\n[[force]]',
         "9: force 1, body: ExternalWrench acts on the ground, which cannot move; name a body",
+    ),
+    (
+        "[[force]]",
+        '[[force]]\nkind = "ground_force"\nbody = "link3"\nstiffness = 2\nup = "w"\n[[force]]',
+        "11: force 1, up: 'w' is not an axis; give x, y, z, -x, -y, -z, or three numbers",
+    ),
+    (
+        "[[force]]",
+        '[[force]]\nkind = "ground_force"\nbody = "link3"\nstiffness = 2\nup = [0, 0, 0.0]\n[[force]]',
+        "11: force 1, up: the up of GroundForce on 'link3' is zero; give a direction out of the ground",
     ),
     ("c = 1", 'c = 1\njoints = ["elbow"]', "18: control 2, joints: no joint 'elbow'; available: joint1"),
     ('"joint_damper"', '"damper"', "8: force 1, kind: no force of kind 'damper'; did you mean 'joint_damper'?"),

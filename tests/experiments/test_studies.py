@@ -8,7 +8,7 @@ import pytest
 import kinetree as kt
 from kinetree.experiments.studies import read_study_file
 from kinetree.studies.samplings import Given, Grid
-from kinetree.studies.study import evaluated
+from kinetree.studies.study import evaluate_plan
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 GOOD = """
@@ -34,7 +34,7 @@ peak = "peak control.main_bearing"
 def test_a_file_gives_the_study_of_the_same_call(tmp_path):
     """Read a file, and find the numbers of the same study in Python."""
     (tmp_path / "press.toml").write_text(GOOD)
-    found = evaluated(read_study_file(tmp_path / "press.toml").plan)
+    found = evaluate_plan(read_study_file(tmp_path / "press.toml").plan)
     same = kt.study(
         kt.load("press"),
         over={"m_c": kt.grid(0, 6, 4), "r": kt.latin(0.04, 0.06), "k": kt.grid([0, 100])}, samples=4, seed=3, steps=12,
@@ -65,7 +65,7 @@ def test_experiments_are_varied(tmp_path):
     )
     plan = read_study_file(tmp_path / "study.toml").plan
     assert isinstance(dict(plan.space.over)["q.joint2"], Given)
-    found = evaluated(plan)
+    found = evaluate_plan(plan)
     one = kt.simulate(kt.load("planar_2r"), [0.3, 0.5], times=np.linspace(0, 0.2, 11))
     assert found["end"][1] == pytest.approx(one.q[-1, 0], rel=1e-9)
 

@@ -16,6 +16,7 @@ from c_compiler import called, library, needs_compiler
 from closed_mechanisms import closed_mechanisms
 from kinetree.dynamics import ALGORITHMS
 from kinetree.errors import InputError, UnknownNameError, WriteError
+from kinetree.simulation.methods.table import METHODS
 from strategies import State, examples, moving_mechanisms
 from tolerance import assert_close
 
@@ -142,12 +143,13 @@ def test_control_forces_and_parameters(tmp_path):
 
 
 @needs_compiler
-@pytest.mark.parametrize("method", everyday.some(["euler", "midpoint", "gauss"]))
+@pytest.mark.parametrize("method", everyday.some([name for name, m in METHODS.items() if m.native and name != "rk4"]))
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_steps_by_other_methods(method, dtype, tmp_path):
-    """Run the self-tests of steps by every fixed method in both precisions, with loops by projection and Baumgarte."""
-    kt.export(kt.load("slider_crank"), "step", "c", tmp_path, method=method, dtype=dtype)
-    passes(tmp_path, ["time_step"])
+def test_steps_and_runs_by_other_methods(method, dtype, tmp_path):
+    """Run the self-tests of steps by fixed methods and of runs by adaptive ones, with loops and in both precisions."""
+    function, file = ("run", "run") if METHODS[method].adaptive else ("step", "time_step")
+    kt.export(kt.load("slider_crank"), function, "c", tmp_path, method=method, dtype=dtype)
+    passes(tmp_path, [file])
     if method == "euler":
         kt.export(kt.load("slider_crank"), "step", "c", tmp_path, method=method, dtype=dtype, prefix="b_",
                   loops=kt.Baumgarte(30.0))  # fmt: skip

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.compiler.targets.wasm.target import wasm_module
 from kinetree.exporting.live import live_step
-from kinetree.simulation.forces.point_forces import forces_of
-from kinetree.simulation.rates import rates
-from kinetree.view.page_live import TIERS, live_mechanism
+from kinetree.page.kernel import TIERS, live_mechanism
+from kinetree.simulation.acting.point_forces import forces_of
+from kinetree.simulation.acting.rates import rates
+from kinetree.targets.wasm.target import wasm_module
 from tolerance import assert_close
 from wasm_hosts import Call, in_node, needs_node
 

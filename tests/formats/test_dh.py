@@ -13,7 +13,7 @@ import kinetree as kt
 from kinetree.errors import ModelError
 from kinetree.formats.dh import mechanism_from_dh
 from kinetree.model import Parameter
-from kinetree.model.mechanism import resolved
+from kinetree.model.mechanism import resolve_parts
 from pose_products import about, poses, shift
 from tolerance import assert_close
 
@@ -124,7 +124,7 @@ def test_numbers_may_be_formulas(convention):
     plain = mechanism_from_dh([{"joint": "revolute", **values}] * 2, convention=convention, degrees=True)
     for a, b in zip(poses(symbolic, [0.1, 0.2]).values(), poses(plain, [0.1, 0.2]).values(), strict=True):
         assert_close(a, b, 1e-15, "pose")
-    bodies = resolved(symbolic.bodies, symbolic.values())
+    bodies = resolve_parts(symbolic.bodies, symbolic.values())
     for a, b in zip(bodies, plain.bodies, strict=True):
         assert_close([a.mass, *a.com], [b.mass, *b.com], 1e-15, "body")
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kinetree.errors import ModelError
-from kinetree.formats.elements import Source, described
 from kinetree.formats.report import Report
-from kinetree.formats.xml import parse_xml
+from kinetree.formats.xml import Source, describe_element, parse_xml
 
 TEXT = """<a name="top" x="1 2" n="3" empty="">
 <b/><b name="second"/><c y="1"/><xacro:d/>words</a>"""
@@ -73,4 +72,4 @@ def test_the_rest_is_reported(source):
 
 def test_descriptions_are_short():
     """Shorten enormous names in messages."""
-    assert len(described(parse_xml(f'<a name="{"x" * 100_000}"/>'))) < 100
+    assert len(describe_element(parse_xml(f'<a name="{"x" * 100_000}"/>'))) < 100

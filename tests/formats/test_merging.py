@@ -7,9 +7,9 @@ import pytest
 
 from kinetree.algebra.rotations import from_rpy
 from kinetree.algebra.vectors import from_moments
-from kinetree.formats.merging import combined, merge_fixed
+from kinetree.formats.merging import combine_bodies, merge_fixed
 from kinetree.model import GROUND, Body, Joint, Placement, Shape
-from kinetree.model.placing import composed
+from kinetree.model.parts import compose
 
 A = Body("a", 2.3, (0.1, -0.2, 0.37), (0.11, 0.13, 0.17, 0.011, -0.013, 0.007))
 B = Body("b", 0.7, (-0.31, 0.05, 0.2), (0.021, 0.019, 0.033, 0.002, 0.001, -0.003))
@@ -26,25 +26,27 @@ def about_origin(body: Body, placement: Placement = Placement()) -> tuple[float,
 
 def test_two_bodies_become_one():
     """Add masses, first moments and inertias about a common origin."""
-    one = about_origin(combined([(Placement(), A), (P, B)]))
+    one = about_origin(combine_bodies([(Placement(), A), (P, B)]))
     for got, first, second in zip(one, about_origin(A), about_origin(B, P), strict=True):
         np.testing.assert_allclose(got, first + second, rtol=1e-14, atol=1e-15)  # measured 2e-16
 
 
 def test_a_massless_body_changes_no_bit():
     """Keep the numbers of a body exactly if the bodies merged into it are massless."""
-    assert combined([(Placement(), A), (P, Body("tool", com=(1.0, 2.0, 3.0)))]) == A
+    assert combine_bodies([(Placement(), A), (P, Body("tool", com=(1.0, 2.0, 3.0)))]) == A
 
 
 def test_bodies_without_mass():
     """Keep inertia without mass, and the center of mass, without dividing by zero."""
-    one = combined([(Placement(), Body("a", 0.0, (1.0, 2.0, 3.0))), (Placement(), Body("b", 0.0, inertia=B.inertia))])
+    one = combine_bodies(
+        [(Placement(), Body("a", 0.0, (1.0, 2.0, 3.0))), (Placement(), Body("b", 0.0, inertia=B.inertia))]
+    )
     assert (one.mass, one.com, one.inertia) == (0.0, (1.0, 2.0, 3.0), B.inertia)
 
 
 def test_tiny_masses_stay_finite():
     """Average the centers of subnormal masses without overflow."""
-    one = combined([(Placement(), Body("a", 5e-324)), (Placement((1.0, 0.0, 0.0)), Body("b", 5e-324))])
+    one = combine_bodies([(Placement(), Body("a", 5e-324)), (Placement((1.0, 0.0, 0.0)), Body("b", 5e-324))])
     assert one.com == (0.5, 0.0, 0.0)
 
 
@@ -65,11 +67,11 @@ def test_a_chain_of_welds():
     frames = {f.name: f for f in merged.frames}
     assert set(frames) == {"flange", "tool", "tool_mount"}
     assert all(f.body == "arm" for f in merged.frames)
-    assert frames["flange"].placement == composed(Placement(), P)
-    assert frames["tool"].placement == frames["tool_mount"].placement == composed(P, P)
+    assert frames["flange"].placement == compose(Placement(), P)
+    assert frames["tool"].placement == frames["tool_mount"].placement == compose(P, P)
     last = merged.joints[1]
-    assert (last.parent, last.placement) == ("arm", composed(composed(P, P), P))
-    assert merged.bodies[1].shapes[1].placement == composed(composed(P, P), ball.placement)
+    assert (last.parent, last.placement) == ("arm", compose(compose(P, P), P))
+    assert merged.bodies[1].shapes[1].placement == compose(compose(P, P), ball.placement)
     assert merged.bodies[1].mass == 2.0
 
 

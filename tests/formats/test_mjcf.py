@@ -179,12 +179,12 @@ LOSSES = """<mujoco>
 
 
 def test_what_has_no_place_is_reported():
-    """Report springs, gravity compensation, limits of balls, asymmetric efforts and mocap bodies."""
+    """Report gravity compensation, limits of balls, asymmetric efforts and mocap bodies."""
     mechanism, report, _ = read(LOSSES.format(joint=""))
     text = str(report)
     assert mechanism.joint("j").limits.effort == (2.0,)
     assert mechanism.joint("k").limits == kt.Limits()
-    assert "model.xml:3: stiffness = 4 of joint 'j', at rest at 0.523599: pass it to simulate as a JointSpring" in text
+    assert [(f.name, f.body_b) for f in mechanism.forces] == [("j_spring", "a")]
     assert "gravcomp = 1 of body 'b'" in text
     assert "model.xml:4: range = 0 0.872665 of the ball joint 'k'" in text
     assert "model.xml:5: actuatorfrcrange = -1 2 of joint 'l': not symmetric" in text

@@ -16,11 +16,10 @@ pytest.importorskip("mujoco")
 
 from kinetree.errors import ModelError
 from kinetree.formats import mjcf_xml
-from kinetree.formats.elements import Source
 from kinetree.formats.mjcf import read_mjcf, read_mjcf_text
 from kinetree.formats.mjcf_xml import prepare
 from kinetree.formats.report import Report
-from kinetree.formats.xml import parse_xml
+from kinetree.formats.xml import Source, parse_xml
 from kinetree.model import Mechanism
 
 TETRAHEDRON = "v 0 0 0\nv 0.3 0 0\nv 0 0.2 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -78,7 +77,7 @@ def test_includes_meshes_and_leftovers(folder):
         ":12: <light> in <worldbody>",
         ":14: <geom> in <worldbody>",
         ":15: <camera name='eye'> in <body name='block'>",
-        ":17: <actuator> with 2 elements",
+        "2 actuators, which act in a run with control=kt.ActuatorControl",
         ":18: <sensor> with 1 elements",
         "a geom of body 'ground': the type plane is not supported",
         "contacts: friction, margins and solver numbers of geoms are not read",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetree.errors import ModelError, shown
-from kinetree.formats.numbers import strict_float, strict_floats
+from kinetree.errors import ModelError, quote
+from kinetree.formats.text_numbers import strict_float, strict_floats
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_several_numbers():
 
 def test_shown_is_short_ascii():
     """Quote a text for a message in short ASCII."""
-    assert shown("\u0661") == r"'\u0661'"
-    assert len(shown("x" * 10_000_000)) < 70
+    assert quote("\u0661") == r"'\u0661'"
+    assert len(quote("x" * 10_000_000)) < 70
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -6,7 +6,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.errors import UnknownNameError
-from kinetree.formats.recutting import recut
+from kinetree.formats.pairs import recut
 
 
 def test_a_joint_is_cut_instead_of_a_loop():

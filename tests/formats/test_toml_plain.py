@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import kinetree as kt
 from kinetree import library
 from kinetree.errors import ModelError
-from kinetree.formats import toml, toml_plain
-from kinetree.formats.toml_plain import read_tables
+from kinetree.formats import toml, toml_lines
+from kinetree.formats.toml_lines import read_tables
 from kinetree.formats.toml_writer import write_toml
 from strategies import examples
 
@@ -76,7 +76,7 @@ def test_written_text_does_not_reach_pythons_reader(monkeypatch):
     """Read a rope, whose file repeats lines for every link, without Python's slow reader."""
     text = write_toml(kt.rope(2.0, 30, mass_per_metre=0.3, radius=0.01).mechanism)
     expected = tomllib.loads(text)
-    monkeypatch.setattr(toml_plain, "MAX_SIGNS", 0)
+    monkeypatch.setattr(toml_lines, "MAX_SIGNS", 0)
     assert read_tables(text) == expected
 
 
@@ -92,7 +92,7 @@ def test_written_text_does_not_reach_pythons_reader(monkeypatch):
 )
 def test_long_tables_are_refused_at_once(text, line, monkeypatch):
     """Name the line of the first entry of a table or list that is too many."""
-    monkeypatch.setattr(toml_plain, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(toml_lines, "MAX_ENTRIES", 3)
     message = f"f.toml:{line}: a table or list has more than 3 entries; give fewer; long chains are built by kt.rope"
     with pytest.raises(ModelError, match="^" + message):
         toml.read_toml_text(text, file="f.toml")
@@ -103,14 +103,14 @@ TWO = '[[body]]\nname = "a"\nmass = 2.5\n\n[[body]]\nname = "b"\nshape = [\n  { 
 
 def test_large_texts_are_refused(monkeypatch):
     """Name the count, the limit and the remedy: lines, brackets, and signs outside of plain lines."""
-    monkeypatch.setattr(toml_plain, "MAX_LINES", 5)
+    monkeypatch.setattr(toml_lines, "MAX_LINES", 5)
     with pytest.raises(ModelError, match=r"^f\.toml: the text has 9 lines; give no more than 5; long chains are built"):
         toml.read_toml_text(TWO, file="f.toml")
-    monkeypatch.setattr(toml_plain, "MAX_LINES", 9)
+    monkeypatch.setattr(toml_lines, "MAX_LINES", 9)
     with pytest.raises(ModelError, match=r"^the text has 10 brackets; give no more than 9"):
         read_tables("a = [[], [], [], [], [], [], [], [], []]")
     assert read_tables(TWO)["body"][0] == {"name": "a", "mass": 2.5}
-    monkeypatch.setattr(toml_plain, "MAX_SIGNS", 20)
+    monkeypatch.setattr(toml_lines, "MAX_SIGNS", 20)
     with pytest.raises(
         ModelError, match=r"^the text has \d+ commas, brackets and other signs that are not in plain li"
     ):
@@ -128,7 +128,8 @@ def test_large_texts_are_refused(monkeypatch):
             "[parameters]\np = 1\nr = 2\ns = 3\n",
             "f.toml:1: parameters: 3 tables or keys; give no more than 2, or build",
         ),
-        ("[[frame]]\n[[frame]]\n[[frame]]\n", "f.toml:1: frame: 3 tables or keys; give no more than 2"),
+        ("[[loop]]\n[[loop]]\n[[loop]]\n", "f.toml:1: loop: 3 tables or keys; give no more than 2"),
+        ("[[frame]]\n" * 5, "f.toml:1: frame: 5 tables or keys; give no more than 4"),
         ("[[body]]\n" * 5, "f.toml:1: body: 5 tables or keys; give no more than 4"),
         ("[dh]\n" + "[[dh.row]]\n" * 5, "f.toml:2: dh, row: 5 tables or keys; give no more than 4"),
         (

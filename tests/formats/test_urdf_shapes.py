@@ -150,6 +150,6 @@ def test_meshes_of_a_file(folders):
     suspect = report.of("suspect")
     assert [e.text for e in suspect] == [
         "mesh 'package://arm/none.stl' is not found and not drawn; give the folder that contains 'arm' as one of "
-        "roots= (command line: --root)"
+        "roots= (command line: --root), or in ROS_PACKAGE_PATH"
     ]
     assert suspect[0].line == 1

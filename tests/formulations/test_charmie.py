@@ -10,13 +10,13 @@ import pytest
 
 import everyday
 import kinetree as kt
+from kinetree.apps.reproduce.goncalves2023_motion import closed_motion, validation_motion
 from kinetree.errors import InputError
 from kinetree.formulations.auxiliary_bodies import balancing_half
 from kinetree.formulations.charmie import ACTUATORS, MAIN, SHARE, SIDES, inverse_dynamics
 from kinetree.formulations.charmie_sharing import half_forces, tilt, torso
 from kinetree.formulations.linear_actuators import sliding_joint
 from kinetree.formulations.newton_euler import Load, balance, forward, links
-from kinetree.reproduce.charmie_motion import closed_motion, validation_motion
 from tolerance import assert_close
 
 TIMES = np.array([0.0, 0.37, 1.3, 2.2, 2.5, 3.1, 4.45, 5.0])

@@ -10,7 +10,7 @@ import kinetree as kt
 from interpreted import compute
 from kinetree.formulations.denoc import denoc
 from kinetree.formulations.kinematics import body_states
-from kinetree.model import Body, Joint, assemble
+from kinetree.model import Body, Joint, build_mechanism
 from rounding_scales import EPS, torque_scale
 from strategies import State, examples, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
@@ -141,7 +141,7 @@ def test_a_joint_without_inertia_is_named():
     """Attach a massless body to a joint and read which joint moves no inertia."""
     bodies = [Body("arm", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1, 0, 0, 0)), Body("tip")]
     joints = [Joint("shoulder", "revolute", "ground", "arm"), Joint("wrist", "revolute", "arm", "tip")]
-    d = denoc(assemble("light", bodies, joints), [0.1, 0.2])
+    d = denoc(build_mechanism("light", bodies, joints), [0.1, 0.2])
     with pytest.raises(kt.InputError, match="joint 'wrist' moves nothing that has inertia .*; give the bodies behind"):
         d.forward_dynamics([0.0, 0.0])
     assert d.I.shape == (2, 2)

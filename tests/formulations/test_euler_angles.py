@@ -13,7 +13,7 @@ from kinetree.algebra.rotations import from_euler
 from kinetree.formulations.denoc import denoc
 from kinetree.formulations.euler_angles import TABLES, euler_table, intersecting_revolutes
 from kinetree.joints.euler import SEQUENCES
-from kinetree.model import Joint, Limits, Parameter, Placement, assemble, parse
+from kinetree.model import Joint, Limits, Parameter, Placement, build_mechanism, parse
 from rounding_scales import EPS, convective_scale, inertia_scale, torque_scale
 from strategies import State, examples, random_mechanism
 from tolerance import assert_close
@@ -102,7 +102,7 @@ def test_limits_losses_and_parameters_go_to_their_axes():
         damping=(0.1, 0.2, 0.3),
         armature=(0.4, 0.5, 0.6),
     )
-    made = assemble("wrist", made.bodies, [joint], parameters=[Parameter("h", 0.5, free=True)])
+    made = build_mechanism("wrist", made.bodies, [joint], parameters=[Parameter("h", 0.5, free=True)])
     first, second, third = intersecting_revolutes(made).joints
     assert [j.name for j in (first, second, third)] == ["wrist_1", "wrist_2", "wrist_3"]
     assert (second.limits.lower, second.limits.effort, second.damping, second.armature) == (

@@ -107,7 +107,7 @@ def test_a_mechanism_that_cannot_move_has_no_equations():
     """Fix all joints and find matrices without entries."""
     fixed = random_mechanism(["fixed", "fixed"], [-1, 0], 1)
     assert equations(fixed, []).torque([]).shape == (0,)
-    assert equations(kt.assemble("empty", [], []), []).I.shape == (0, 0)
+    assert equations(kt.build_mechanism("empty", [], []), []).I.shape == (0, 0)
 
 
 def test_wrong_input_is_refused():

@@ -12,7 +12,7 @@ from interpreted import compute
 from kinetree.formulations import module_recursion
 from kinetree.formulations.denoc import denoc
 from kinetree.formulations.modules import module_denoc
-from kinetree.model import Body, Joint, Mechanism, assemble
+from kinetree.model import Body, Joint, Mechanism, build_mechanism
 from rounding_scales import EPS, convective_scale, inertia_scale, torque_scale
 from strategies import State, examples, mechanisms, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
@@ -160,6 +160,6 @@ def test_wrong_arguments_and_joints_without_inertia_are_named():
         module_recursion.forward_dynamics(arm, np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
     bodies = [Body("arm", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1, 0, 0, 0)), Body("tip")]
     joints = [Joint("shoulder", "revolute", "ground", "arm"), Joint("wrist", "revolute", "arm", "tip")]
-    light = assemble("light", bodies, joints)
+    light = build_mechanism("light", bodies, joints)
     with pytest.raises(kt.InputError, match="joint 'wrist' moves nothing that has inertia"):
         module_recursion.forward_dynamics(light, np.zeros(2), np.zeros(2), np.zeros(2))

@@ -20,7 +20,7 @@ from kinetree.formulations.points import (
     seven_points,
     signed_points,
 )
-from kinetree.model.mechanism import resolved
+from kinetree.model.mechanism import resolve_parts
 from rounding_scales import EPS
 from strategies import body, examples
 from tolerance import assert_close
@@ -56,7 +56,7 @@ def test_the_masses_of_the_spatial_pendulum():
 def test_the_pendulum_of_the_library_gives_the_same_masses():
     """Place the box at the tip of the rod; its frame in the library is at the joint."""
     mechanism = kt.load("spatial_pendulum").mechanism
-    rod = resolved(mechanism.bodies[0], mechanism.values())
+    rod = resolve_parts(mechanism.bodies[0], mechanism.values())
     points = body_points(rod, at=(1.0, 0.0, 0.0))
     assert_close(points.masses, PRINTED, 1e-3, "masses")
     assert_close(body_of(points)[1], rod.com, 1e-15, "center of mass")

@@ -92,6 +92,6 @@ def test_robots_of_the_library(name, system):
 
 def test_an_empty_mechanism_has_no_points():
     """Take a mechanism without bodies and find no points and no equations."""
-    empty = kt.assemble("empty", [], [])
+    empty = kt.build_mechanism("empty", [], [])
     assert point_matrices(empty, []).N.shape == (0, 0)
     assert equations(empty, [], []).torque([]).shape == (0,)

@@ -121,7 +121,7 @@ def test_the_misprint_of_22_gives_other_torques():
 
 def test_an_empty_mechanism_has_empty_operators():
     """Take a mechanism without bodies and find matrices without entries."""
-    empty = kt.assemble("empty", [], [])
+    empty = kt.build_mechanism("empty", [], [])
     assert spatial_operators(empty, []).D.shape == (0, 0)
     assert equations(empty, [], []).torque([]).shape == (0,)
 

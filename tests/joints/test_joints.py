@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from interpreted import compute, derivative, program
-from kinetree import Body, Joint, Limits, ModelError, System, UnknownNameError, assemble
+from kinetree import Body, Joint, Limits, ModelError, System, UnknownNameError, build_mechanism
 from kinetree.joints import KINDS, kind
 from kinetree.joints._common import axes_with_z
 from kinetree.joints.euler import SEQUENCES
@@ -148,7 +148,7 @@ def test_quaternions_need_not_be_unit(what, factor):
 
 def test_revolute_by_hand():
     """Rotate about z by the right-hand rule."""
-    arm = assemble("arm", [Body("a", 1.0)], [Joint("j", "revolute", "ground", "a")])
+    arm = build_mechanism("arm", [Body("a", 1.0)], [Joint("j", "revolute", "ground", "a")])
     c, s = math.cos(0.3), math.sin(0.3)
     expected = [[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     assert_close(compute(arm, "pose", [0.3], frame="a"), expected, 0.0, "Rz")
@@ -156,14 +156,16 @@ def test_revolute_by_hand():
 
 def test_helical_by_hand():
     """Advance by the pitch times the angle along the axis."""
-    screw = assemble("screw", [Body("a", 1.0)], [Joint("j", "helical", "ground", "a", axis=(0.0, 3.0, 0.0), pitch=0.2)])
+    screw = build_mechanism(
+        "screw", [Body("a", 1.0)], [Joint("j", "helical", "ground", "a", axis=(0.0, 3.0, 0.0), pitch=0.2)]
+    )
     assert_close(compute(screw, "pose", [0.5], frame="a")[:3, 3], [0.0, 0.1, 0.0], EPS, "advance")
     assert_close(compute(screw, "twist", [0.5], [2.0], frame="a"), [0.0, 2.0, 0.0, 0.0, 0.4, 0.0], EPS, "twist")
 
 
 def test_planar_coordinates_are_fixed_in_the_parent():
     """Translate along x and y of the parent at any angle of the child."""
-    disc = assemble("disc", [Body("a", 1.0)], [Joint("j", "planar", "ground", "a")])
+    disc = build_mechanism("disc", [Body("a", 1.0)], [Joint("j", "planar", "ground", "a")])
     assert_close(compute(disc, "pose", [1.0, 2.0, 0.7], frame="a")[:3, 3], [1.0, 2.0, 0.0], 0.0, "place")
     t = compute(disc, "twist", [1.0, 2.0, 0.7], [3.0, 4.0, 0.5], frame="a", axes="world")
     assert_close(t, [0.0, 0.0, 0.5, 3.0, 4.0, 0.0], 4 * EPS, "twist")
@@ -172,7 +174,7 @@ def test_planar_coordinates_are_fixed_in_the_parent():
 def test_universal_turns_about_the_parents_then_the_childs_axis():
     """Compose the two rotations of a Cardan joint."""
     cross = Joint("j", "universal", "ground", "a", axis=(2.0, 0.0, 0.0), axis2=(0.0, 0.0, 0.5))
-    made = assemble("cardan", [Body("a", 1.0)], [cross])
+    made = build_mechanism("cardan", [Body("a", 1.0)], [cross])
     R = compute(made, "pose", [0.4, -0.9], frame="a")[:3, :3]
     first = np.array([[1, 0, 0], [0, math.cos(0.4), -math.sin(0.4)], [0, math.sin(0.4), math.cos(0.4)]])
     second = np.array([[math.cos(-0.9), -math.sin(-0.9), 0], [math.sin(-0.9), math.cos(-0.9), 0], [0, 0, 1]])
@@ -200,7 +202,7 @@ def test_axes_with_z_are_right_handed(axis):
 def test_impossible_joints_are_refused(what, data, message):
     """Refuse joints without a valid axis or sequence, and read the remedy."""
     with pytest.raises(ModelError, match=message):
-        assemble("bad", [Body("a", 1.0)], [Joint("j", what, "ground", "a", **data)])
+        build_mechanism("bad", [Body("a", 1.0)], [Joint("j", what, "ground", "a", **data)])
 
 
 @pytest.mark.parametrize("what", [k for k in MOVING if k not in ("spherical", "free")])

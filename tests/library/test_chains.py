@@ -100,7 +100,7 @@ def test_trees_of_ropes():
     end = kt.Placement((0.25, 0.0, 0.0))
     twigs = [rope_parts(link, n, parent="a_link4", start=end, prefix=p) for n, p in ((3, "b_"), (5, "c_"))]
     parts = [trunk, *twigs]
-    tree = kt.System(kt.assemble("tree", sum((p[0] for p in parts), ()), sum((p[1] for p in parts), ())))
+    tree = kt.System(kt.build_mechanism("tree", sum((p[0] for p in parts), ()), sum((p[1] for p in parts), ())))
     assert_close(tree.pose(tree.neutral(), "c_link5")[0, 3], 4 * 0.25 + 4 * 0.25, 1e-14, "tip")
 
 

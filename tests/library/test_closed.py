@@ -15,8 +15,8 @@ import kinetree as kt
 from interpreted import compute
 from kinetree import library
 from kinetree.formats.toml import read_toml
-from kinetree.library.closed import n_four_bars_mechanism
-from kinetree.model.mechanism import resolved
+from kinetree.library.chains import n_four_bars_mechanism
+from kinetree.model.mechanism import resolve_parts
 from pose_products import placed
 from tolerance import assert_close
 
@@ -41,7 +41,7 @@ MOBILITY = {
 def load(name):
     """Return a built-in mechanism with the values of its parameters, of which none is free."""
     mechanism = read_toml(library.path(name))[0]
-    return replace(resolved(mechanism, mechanism.values()), parameters=())
+    return replace(resolve_parts(mechanism, mechanism.values()), parameters=())
 
 
 def assembled(mechanism) -> np.ndarray:

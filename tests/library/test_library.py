@@ -15,7 +15,7 @@ from kinetree.errors import UnknownNameError
 from kinetree.formats.toml import read_toml, read_toml_text
 from kinetree.formats.toml_writer import write_toml
 from kinetree.model.checks import inertia_excess
-from kinetree.model.mechanism import resolved
+from kinetree.model.mechanism import resolve_parts
 from pose_products import about, poses, shift
 from tolerance import assert_close
 
@@ -63,7 +63,7 @@ X, Y, Z = np.eye(3)
 def load(name):
     """Return a built-in mechanism with the values of its parameters."""
     mechanism = read_toml(library.path(name))[0]
-    return resolved(mechanism, mechanism.values())
+    return resolve_parts(mechanism, mechanism.values())
 
 
 def test_names_are_known():

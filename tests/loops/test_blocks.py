@@ -11,7 +11,7 @@ from kinetree import loops
 from kinetree.algebra.rotations import about
 from kinetree.joints import KINDS as JOINTS
 from kinetree.joints import kind as joint_kind
-from kinetree.model import GROUND, Body, Joint, Loop, assemble
+from kinetree.model import GROUND, Body, Joint, Loop, build_mechanism
 from kinetree.system import System
 from tolerance import assert_close
 
@@ -97,6 +97,6 @@ def test_a_thread_is_the_same_after_every_turn():
 def between_two_free_bodies(kind: str):
     """Return two free bodies connected by a loop, a position that closes it, and velocities."""
     bodies = [Body(n, 1.0 + k, (0.1, 0.2, 0.3), (0.5, 0.6, 0.7, 0.01, 0.02, 0.03)) for k, n in enumerate("ab")]
-    tree = assemble("two", bodies, [Joint(f"free_{n}", "free", GROUND, n) for n in "ab"])
+    tree = build_mechanism("two", bodies, [Joint(f"free_{n}", "free", GROUND, n) for n in "ab"])
     mechanism, q = closed(tree, [(kind, "a", "b")], 17)
     return System(mechanism), q, np.random.default_rng(3).normal(size=12)

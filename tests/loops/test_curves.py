@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 import kinetree as kt
-from kinetree.compiler.derive.recorded import traced
+from kinetree.compiler.derive.recorded import trace_inputs
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.loops import curves
 
@@ -44,7 +44,7 @@ def distance(a, b):
 def chosen_by(curve: kt.Curve) -> Program:
     """Return a Program with the numbers of the piece of a curve that is nearest to a point."""
     inputs = [Array("at", (2,))]
-    trace, given = traced(inputs)
+    trace, given = trace_inputs(inputs)
     piece = curves.chosen(curves.pieces(curve), lambda p: distance(given["at"], p.start))
     numbers = [*piece.numbers, piece.below, piece.above]
     return Program.of_trace("chosen", inputs, [Array("numbers", (len(numbers),))], trace, [numbers])

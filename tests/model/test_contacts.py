@@ -9,7 +9,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.errors import ModelError
-from kinetree.model import Body, Contact, Joint, Parameter, Placement, Surface, assemble, parse
+from kinetree.model import Body, Contact, Joint, Parameter, Placement, Surface, build_mechanism, parse
 from kinetree.model.contacts import fitting
 
 BLOCK = Body("block", 1.3, (0.1, 0.2, 0.3), (0.2, 0.3, 0.4, 0.01, 0.02, 0.03))
@@ -17,7 +17,7 @@ BLOCK = Body("block", 1.3, (0.1, 0.2, 0.3), (0.2, 0.3, 0.4, 0.01, 0.02, 0.03))
 
 def mechanism(*contacts: Contact, **more):
     """Return a free block with contacts."""
-    return assemble("block", [BLOCK], [Joint("root", "free", kt.GROUND, "block")], contacts=contacts, **more)
+    return build_mechanism("block", [BLOCK], [Joint("root", "free", kt.GROUND, "block")], contacts=contacts, **more)
 
 
 def test_numbers_are_read_in_any_form() -> None:
@@ -111,6 +111,6 @@ def test_contacts_move_with_the_frame_of_a_body() -> None:
     """Move a contact of a body given in a frame of its own into the frame of its joint."""
     place = Placement.from_euler("x", (0.3,), (0.1, 0.2, 0.3))
     joint = Joint("root", "free", kt.GROUND, "block", child_placement=place)
-    made = assemble("block", [BLOCK], [joint], contacts=[Contact("c", "block", placement=place)])
+    made = build_mechanism("block", [BLOCK], [joint], contacts=[Contact("c", "block", placement=place)])
     assert np.allclose(made.contacts[0].placement.translation, 0.0, atol=1e-16)
     assert np.allclose(made.contacts[0].placement.rotation, np.eye(3), atol=1e-16)

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from closed_mechanisms import closed
-from kinetree import Body, ForceElement, Frame, Joint, ModelError, Parameter, Placement, Shape, System, assemble
+from kinetree import Body, ForceElement, Frame, Joint, ModelError, Parameter, Placement, Shape, System, build_mechanism
 from kinetree.formats.toml import read_toml_text
 from kinetree.formats.toml_writer import write_toml
 from kinetree.model import GROUND, Mechanism, parse
-from kinetree.model.mechanism import resolved
-from kinetree.model.placing import composed, inverse, placed
+from kinetree.model.mechanism import resolve_parts
+from kinetree.model.parts import compose, inverse, place_body
 from strategies import State, examples, mechanisms, nested, placement, random_mechanism
 from tolerance import assert_close
 
@@ -26,14 +26,14 @@ def as_drawn(mechanism: Mechanism, seed: int) -> Mechanism:
     where = {b.name: placement(rng) for b in mechanism.bodies} | {GROUND: Placement()}
 
     def moved(body: str, place: Placement) -> Placement:
-        return composed(where[body], place)
+        return compose(where[body], place)
 
     def point(body: str, x):
         return moved(body, Placement(x)).translation
 
-    return assemble(
+    return build_mechanism(
         mechanism.name,
-        [placed(where[b.name], b) for b in mechanism.bodies],
+        [place_body(where[b.name], b) for b in mechanism.bodies],
         [replace(j, placement=moved(j.parent, j.placement), child_placement=where[j.child]) for j in mechanism.joints],
         frames=[replace(f, placement=moved(f.body, f.placement)) for f in mechanism.frames],
         loops=[
@@ -100,11 +100,13 @@ def test_the_given_frame_keeps_its_pose():
         Joint("k", "fixed", "a", "b_frame", child_placement=Placement()),
         Joint("l", "fixed", "a", "b", child_placement=place),
     ]
-    mechanism = assemble("two", bodies, joints)
-    assert [(f.name, f.body) for f in mechanism.frames] == [("a_frame", "a"), ("b_frame_", "b")]
+    mechanism = build_mechanism("two", bodies, joints)
+    assert [(f.name, f.body) for f in mechanism.frames] == [
+        ("a_frame", "a"), ("b_frame_frame", "b_frame"), ("b_frame_", "b")
+    ]  # fmt: skip
     assert mechanism.frames[0].placement == inverse(place)
     found = System(mechanism).pose(np.zeros(1), "a_frame")
-    expected = composed(Placement((1.0, 0.0, 0.0)), inverse(place))
+    expected = compose(Placement((1.0, 0.0, 0.0)), inverse(place))
     assert_close(found[:3, 3], expected.translation, 1e-15, "position")
     again, _ = read_toml_text(write_toml(mechanism))
     assert again.hash == mechanism.hash
@@ -153,7 +155,7 @@ def test_free_parameters_in_both_placements():
     plain, _ = read_toml_text(TEXT.replace("0.15, free = true", "0.27").replace("20.0, free = true", "-50.0"))
     state = State(mechanism, 3)
     found = system.inverse_dynamics(state.q, state.qd, state.qdd, parameters=values)
-    expected = System(resolved(plain, plain.values())).inverse_dynamics(state.q, state.qd, state.qdd)
+    expected = System(resolve_parts(plain, plain.values())).inverse_dynamics(state.q, state.qd, state.qdd)
     assert_close(found, expected, 1e-13, "torques")
     pose = system.pose(state.q, "hand_frame", parameters=values)
     assert_close(pose, System(plain).pose(state.q, "hand_frame"), 1e-14, "pose")
@@ -176,7 +178,7 @@ def test_impossible_placements_are_refused(place, message):
     """Name the joint and its placement in the child."""
     with pytest.raises(ModelError) as caught:
         joint = Joint("j", "revolute", GROUND, "a", child_placement=place)
-        assemble("bad", [Body("a", 1.0)], [joint], parameters=[Parameter("p", 1.0)])
+        build_mechanism("bad", [Body("a", 1.0)], [joint], parameters=[Parameter("p", 1.0)])
     assert str(caught.value).startswith(message)
 
 
@@ -203,5 +205,5 @@ def test_parts_that_are_not_assembled_are_written_whole():
     place = Placement((0.1, 0.2, -0.3))
     loose = Mechanism("loose", (Body("a", 1.0),), (Joint("j", "revolute", GROUND, "a", child_placement=place),))
     found, _ = read_toml_text(write_toml(loose))
-    assert found.hash == assemble("loose", loose.bodies, loose.joints).hash
+    assert found.hash == build_mechanism("loose", loose.bodies, loose.joints).hash
     assert loose.hash != replace(loose, joints=(replace(loose.joints[0], child_placement=None),)).hash

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kinetree import Body, Coupling, Curve, Joint, Loop, ModelError, Parameter, assemble
+from kinetree import Body, Coupling, Curve, Joint, Loop, ModelError, Parameter, build_mechanism
 from kinetree.loops import KINDS
 from kinetree.model import parse
 
@@ -34,7 +34,7 @@ OWN = {
 
 def made(**more):
     """Assemble four bodies in a chain with more parts."""
-    return assemble("chain", BODIES, JOINTS, **more)
+    return build_mechanism("chain", BODIES, JOINTS, **more)
 
 
 def refused(**more) -> str:
@@ -122,9 +122,9 @@ def test_long_rows_of_couplings_are_checked():
     bodies = [Body(f"b{i}", 1.0) for i in range(1001)]
     joints = [Joint(f"j{i}", "revolute", "ground", f"b{i}") for i in range(1001)]
     couplings = [Coupling(f"c{i}", f"j{i}", ((f"j{i + 1}", 1.0),)) for i in range(1000)]
-    assert len(assemble("row", bodies, joints, couplings=couplings).couplings) == 1000
+    assert len(build_mechanism("row", bodies, joints, couplings=couplings).couplings) == 1000
     with pytest.raises(ModelError, match="coupling 'last': joints follow each other in a circle: j0 -> j1 -> "):
-        assemble("row", bodies, joints, couplings=[*couplings, Coupling("last", "j1000", (("j0", 1.0),))])
+        build_mechanism("row", bodies, joints, couplings=[*couplings, Coupling("last", "j1000", (("j0", 1.0),))])
 
 
 @pytest.mark.parametrize(("guess", "message"), [

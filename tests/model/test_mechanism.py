@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -11,15 +12,15 @@ from types import SimpleNamespace
 import pytest
 
 import kinetree as kt
-from kinetree import Body, Frame, Joint, Limits, Mechanism, Parameter, Shape, assemble, joints
+from kinetree import Body, Frame, Joint, Limits, Mechanism, Parameter, Shape, build_mechanism, joints
 from kinetree.model import parse
-from kinetree.model.mechanism import canonical, kept_with_mechanism, resolved
+from kinetree.model.mechanism import canonical, kept_with_mechanism, resolve_parts
 from strategies import one_of_each, random_mechanism
 
 
 def simple(**changes) -> Mechanism:
     """Return one body on a joint, with changes to the body."""
-    return assemble(
+    return build_mechanism(
         "simple", [replace(Body("a", 1.0, (0.1, 0.0, 0.0)), **changes)], [Joint("j", "revolute", "ground", "a")]
     )
 
@@ -29,7 +30,7 @@ def test_counts_of_every_kind():
     made = one_of_each()
     assert (made.nq, made.nv, len(made.bodies)) == (30, 28, 11)
     assert (simple().nq, simple().nv) == (1, 1)
-    assert (assemble("none", [], []).nq, assemble("none", [], []).nv) == (0, 0)
+    assert (build_mechanism("none", [], []).nq, build_mechanism("none", [], []).nv) == (0, 0)
 
 
 def test_mechanisms_are_frozen_and_hashable():
@@ -69,6 +70,7 @@ def test_every_field_counts():
         "name": "x", "bodies": made.bodies[:-1], "joints": made.joints[:-1], "frames": (), "gravity": (0.0, 0.0, 1.0),
         "parameters": (Parameter("p", 1.0),), "scenery": (Shape("sphere", (1.0,)),),
         "loops": ("l",), "couplings": ("c",), "forces": ("f",), "guess": (("j", (1.0,)),), "contacts": ("k",),
+        "actuators": ("a",), "keyframes": ("f",),
     }  # fmt: skip
     assert set(changed) == {f.name for f in fields(Mechanism)} - {"source", "description"}
     digests = {replace(made, **{name: value}).hash for name, value in changed.items()}
@@ -76,11 +78,14 @@ def test_every_field_counts():
 
 
 def test_hash_is_the_same_in_another_process():
-    """Compute a hash in a fresh process, with another seed of Python's own hashes."""
+    """Compute a hash in a fresh process, with another seed of Python's own hashes.
+
+    All other variables stay: some, such as OPENBLAS_CORETYPE, decide how random numbers of the mechanism are rounded.
+    """
     code = "import sys; sys.path[:0] = {path!r}; import strategies; print(strategies.one_of_each().hash)"
     done = subprocess.run(
         [sys.executable, "-c", code.format(path=sys.path)],
-        capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "17", "PATH": ""},
+        capture_output=True, text=True, check=True, env=os.environ | {"PYTHONHASHSEED": "17"},
     )  # fmt: skip
     assert done.stdout.strip() == one_of_each().hash
 
@@ -107,7 +112,7 @@ def test_resolved_replaces_expressions_everywhere():
     joint = Joint(
         "j", "helical", "a", "b", pitch=parse("2*p"), axis=(parse("p"), 0.0, 1.0), limits=Limits((0.0,), (1.0,))
     )
-    plain = resolved(joint, {"p": 0.25})
+    plain = resolve_parts(joint, {"p": 0.25})
     assert (plain.pitch, plain.axis, plain.limits) == (0.5, (0.25, 0.0, 1.0), joint.limits)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.model import parse
-from kinetree.model.parameter_values import in_order
+from kinetree.model.mechanism import in_order
 from planar_loops import free_rod
 from tolerance import assert_close
 
@@ -17,7 +17,7 @@ def pendulum() -> kt.System:
     bob = kt.Body("bob", parse("m"), (parse("l"), 0.0, 0.0))
     joint = kt.Joint("hinge", "revolute", "ground", "bob", axis=(0.0, 1.0, 0.0))
     free = [kt.Parameter("m", 1.3, free=True), kt.Parameter("l", 0.7, free=True)]
-    return kt.System(kt.assemble("pendulum", [bob], [joint], parameters=free))
+    return kt.System(kt.build_mechanism("pendulum", [bob], [joint], parameters=free))
 
 
 def test_names_give_the_same_bits_as_the_order():

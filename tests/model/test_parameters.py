@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import everyday
 from interpreted import relative
-from kinetree import Body, Joint, ModelError, Parameter, Placement, System, UnknownNameError, assemble
+from kinetree import Body, Joint, ModelError, Parameter, Placement, System, UnknownNameError, build_mechanism
 from kinetree.model import Expression, parse
 from kinetree.model.parameters import FUNCTIONS
 from strategies import State, examples, random_mechanism
@@ -62,7 +62,8 @@ REMEDY = "; use numbers, parameter names, + - * / ^, parentheses, pi and " + ", 
     ("sin 3", "unexpected '3' in the expression 'sin 3'" + REMEDY),
     ("2^x", "an exponent is not a number in the expression '2^x'" + REMEDY),
     ("1_000", "unexpected '_000' in the expression '1_000'" + REMEDY),
-    ("a.b", "unexpected '.' in the expression 'a.b'" + REMEDY),
+    ("a..b", "unexpected '.' in the expression 'a..b'" + REMEDY),
+    ("{a", "unexpected '{' in the expression '{a'" + REMEDY),
     ("__import__('os')", "unexpected \"'\" in the expression \"__import__('os')\"" + REMEDY),
     ("\u0661", "unexpected '\u0661' in the expression '\u0661'" + REMEDY),
     ("a^1.5", "an exponent must be a whole number from -16 to 16; use sqrt, exp or log"),
@@ -160,7 +161,7 @@ def parametrized(seed: int = 12, *, free: bool = True):
     m, l, k, g, J = (parameter(n, v) for n, v in (("m", 1.3), ("l", 0.4), ("k", 0.07), ("g", 9.7), ("J", 0.2)))
     bodies[1] = replace(bodies[1], mass=m, com=(l * 0.5, 0.1, l), inertia=(J, J, J, 0.0, 0.01, 0.0))
     joints[1] = replace(joints[1], pitch=k, armature=(J * J,), placement=Placement((l, l * 2.0, 0.1)))
-    return assemble("free", bodies, joints, gravity=(0.1, 0.2, -g), parameters=parameters)
+    return build_mechanism("free", bodies, joints, gravity=(0.1, 0.2, -g), parameters=parameters)
 
 
 NAMES = ("inverse_dynamics", "forward_dynamics", "inertia_matrix", "convective_matrix", "reactions", "kinetic_energy",
@@ -206,7 +207,7 @@ def test_an_axis_may_be_a_parameter(what):
 
     def made(free: bool):
         joint = Joint("j", what, "ground", "a", axis=(0.3, parse("k"), 0.1))
-        return System(assemble("axis", [Body("a", 1.0)], [joint], parameters=[Parameter("k", 0.05, free=free)]))
+        return System(build_mechanism("axis", [Body("a", 1.0)], [joint], parameters=[Parameter("k", 0.05, free=free)]))
 
     q = State(made(False).mechanism).q
     assert_close(made(True).pose(q, "a"), made(False).pose(q, "a"), 1e-14, "pose")
@@ -216,7 +217,7 @@ def test_a_free_axis_may_lie_along_x():
     """Let a free component of an axis be zero, so that the axis is x, and get finite numbers."""
     joint = Joint("j", "revolute", "ground", "a", axis=(1.0, parse("k"), 0.0))
     brick = Body("a", 1.0, (0.1, 0.2, 0.3), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
-    system = System(assemble("axis", [brick], [joint], parameters=[Parameter("k", 0.0, free=True)]))
+    system = System(build_mechanism("axis", [brick], [joint], parameters=[Parameter("k", 0.0, free=True)]))
     with np.errstate(all="ignore"):
         assert np.isfinite(system.gravity_torque([0.1])).all()
 
@@ -224,4 +225,6 @@ def test_a_free_axis_may_lie_along_x():
 def test_a_parameter_may_not_hide_a_constant():
     """Refuse a parameter with the name of a constant of formulas, which would hide its value."""
     with pytest.raises(ModelError, match="pi"):
-        assemble("bad", [Body("a", 1.0)], [Joint("j", "fixed", "ground", "a")], parameters=[Parameter("pi", 3.0)])
+        build_mechanism(
+            "bad", [Body("a", 1.0)], [Joint("j", "fixed", "ground", "a")], parameters=[Parameter("pi", 3.0)]
+        )

@@ -9,7 +9,8 @@ import pytest
 
 import kinetree as kt
 from kinetree.model import parse
-from kinetree.model.mechanism import resolved
+from kinetree.model.mechanism import resolve_parts
+from strategies import nested
 from tolerance import assert_close
 
 BODIES = [kt.Body(name, 1.0, (0.1, 0.0, 0.0), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)) for name in "abc"]
@@ -157,13 +158,48 @@ def test_impossible_pairs_are_refused(pairs, options, message):
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.parametrize("cut", list("pqrs"))
+def test_frames_of_drawings_do_not_depend_on_the_cut(cut):
+    """Find every body in its drawing's frame under one name for any cut, and at its joint under its own name."""
+    turn = kt.Placement.from_euler("zxz", (0.3, -0.8, 0.5), (0.2, 0.1, -0.4))
+    places = {
+        "p": {"placement_a": kt.Placement((0.4, -0.1, 0.2))},
+        "q": {"placement_a": turn, "placement_b": kt.Placement((0.1, 0.3, 0.0))},
+        "r": {"placement_b": turn},
+    }
+    pairs = ring(**places)
+    x = {"a": _matrix(pairs[0].placement_a)}  # at zero displacement the frames of a pair coincide
+    x["b"] = x["a"] @ _matrix(turn) @ np.linalg.inv(_matrix(pairs[1].placement_b))
+    x["c"] = x["b"] @ np.linalg.inv(_matrix(turn))
+    closing = replace(pairs[3], placement_b=kt.Placement(nested(x["c"][:3, 3]), nested(x["c"][:3, :3])), cut=None)
+    system = kt.from_pairs("ring", BODIES, [*pairs[:3], closing], cut=[cut])
+    assert [loop.name for loop in system.mechanism.loops] == [cut]
+    assert {f.name: f.body for f in system.mechanism.frames} == {f"{name}_frame": name for name in "abc"}
+    q = system.neutral()
+    assert_close(system.closure_residual(q), np.zeros(len(system.mechanism.closures)), 1e-14, "closure")
+    run = kt.Trajectory(system, np.zeros(1), q[None], np.zeros((1, system.nv)))
+    for k, body in enumerate(system.bodies):
+        drawn = system.pose(q, f"{body.name}_frame")
+        assert_close(drawn, x[body.name], 1e-15, "pose of the drawing")
+        assert_close(run[f"poses.{body.name}_frame"][0], drawn, 0.0, "pose of the drawing in a run")
+        at_joint = system.pose(q, body.name)
+        assert_close(at_joint, system.poses(q)[k], 1e-15, "pose of the body")
+        assert_close(run[f"poses.{body.name}"][0], at_joint, 1e-15, "pose of the body in a run")
+        com = at_joint @ (*body.com, 1.0)
+        assert_close(com, drawn @ (0.1, 0.0, 0.0, 1.0), 1e-15, "center of mass as it was given")
+
+
+def _matrix(place: kt.Placement) -> np.ndarray:
+    return np.block([[np.array(place.rotation), np.array(place.translation)[:, None]], [np.eye(4)[3:]]])
+
+
 def test_axes_with_parameters_are_reversed():
     """Reverse joints whose axes and placements depend on parameters, and ask for the second axis of a universal one."""
     tilt = (parse("sin(t)"), 0.0, parse("cos(t)"))
     place = kt.Placement((0.0, parse("t"), 0.2))
     changes = {"s": {"axis": tilt, "placement_a": place}, "r": {"cut": True}}
     system = kt.from_pairs("ring", BODIES, ring(**changes), parameters=[kt.Parameter("t", 0.4, free=True)])
-    joint = resolved(system.mechanism.joint("s"), {"t": 0.7})
+    joint = resolve_parts(system.mechanism.joint("s"), {"t": 0.7})
     assert_close(joint.axis, [-np.sin(0.7), 0.0, -np.cos(0.7)], 1e-16, "axis")
     found = system.pose(system.neutral(), "c_frame", parameters={"t": 0.7})[:3, 3]
     assert_close(found, [0.0, -0.7, -0.2], 1e-15, "position")

@@ -25,12 +25,12 @@ def test_lengths_and_masses_are_means_of_those_above_zero():
         kt.Joint("c", "revolute", "b", "c"),
     ]
     rod = kt.Loop("rod", "rod", kt.GROUND, "c", kt.Placement((0.0, 2.0, 0.0)), length=1.1)
-    mechanism = kt.assemble("bars", bodies, joints, loops=[rod])
+    mechanism = kt.build_mechanism("bars", bodies, joints, loops=[rod])
     assert_close(characteristic_length(mechanism), (0.5 + 2.0 + 1.1) / 3, 1e-15, "length")
     assert largest_length(mechanism) == 2.0 and characteristic_mass(mechanism) == 2.0
-    bare = kt.assemble("pendulum", bodies[:1], joints[:1])
+    bare = kt.build_mechanism("pendulum", bodies[:1], joints[:1])
     assert characteristic_length(bare) == 0.1
-    assert characteristic_length(kt.assemble("wheel", [kt.Body("a", 3.0)], joints[:1])) == 1.0
+    assert characteristic_length(kt.build_mechanism("wheel", [kt.Body("a", 3.0)], joints[:1])) == 1.0
 
 
 @pytest.mark.parametrize(("length", "mass"), everyday.some(SIZES))

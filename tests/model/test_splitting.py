@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetree import Body, Coupling, Joint, Placement, System, assemble
-from kinetree.model.splitting import split_joints
+from kinetree import Body, Coupling, Joint, Placement, System, build_mechanism
+from kinetree.model.topology import split_joints
 from tolerance import assert_close
 
 
@@ -18,7 +18,7 @@ def coupled(first: str):
         Joint("hip", "universal", "b0", "b1", Placement((0.4, 0.2, 0.3)), (1.0, 0.2, 0.0)),
         Joint("knee", "revolute", "b1", "b2", Placement((0.1, 0.7, 0.3)), (0.3, 1.4, 1.0)),
     ]
-    return assemble("leg", bodies, joints, couplings=[Coupling("gear", first, (("knee", 1.7),))])
+    return build_mechanism("leg", bodies, joints, couplings=[Coupling("gear", first, (("knee", 1.7),))])
 
 
 @pytest.mark.parametrize("taken", ["hip_1", "hip_2"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from kinetree import Body, Joint, Loop, ModelError, UnknownNameError, assemble
+from kinetree import Body, Joint, Loop, ModelError, UnknownNameError, build_mechanism
 from kinetree.model.topology import branches, children, cut_joints, depths, modules, path
 from strategies import examples, mechanisms, random_mechanism
 
@@ -14,7 +14,7 @@ def tree(*pairs: tuple[str, str], loops: tuple = ()):
     """Return a mechanism of revolute joints between parents and children."""
     bodies = [Body(child, 1.0) for _, child in pairs]
     joints = [Joint(f"{parent}-{child}", "revolute", parent, child) for parent, child in pairs]
-    return assemble("tree", bodies, joints, loops=loops)
+    return build_mechanism("tree", bodies, joints, loops=loops)
 
 
 def test_parents_come_first_and_branches_stay_whole():
@@ -76,7 +76,7 @@ def test_what_is_no_tree_is_refused(pairs, message):
     bodies = [Body(name, 1.0) for name in sorted({child for _, child in pairs})]
     joints = [Joint(f"{parent}-{child}", "revolute", parent, child) for parent, child in pairs]
     with pytest.raises(ModelError) as caught:
-        assemble("bad", bodies, joints)
+        build_mechanism("bad", bodies, joints)
     assert str(caught.value) == message
 
 
@@ -84,7 +84,7 @@ def test_loose_bodies_are_named():
     """Leave bodies without a joint and read the name of the first and the number of others."""
     bodies = [Body("a", 1.0), Body("b", 1.0), Body("c", 1.0)]
     with pytest.raises(ModelError) as caught:
-        assemble("bad", bodies, [Joint("j", "revolute", "ground", "a")])
+        build_mechanism("bad", bodies, [Joint("j", "revolute", "ground", "a")])
     assert str(caught.value) == (
         "body 'b' is the child of no joint (nor are 1 more); "
         "connect it to its parent, or to 'ground' by a fixed or free joint"
@@ -99,7 +99,7 @@ def test_unknown_bodies_are_listed(parent, child, message):
     """Mistype a body of a joint and read the available ones."""
     joints = [Joint("i", "revolute", "ground", "base"), Joint("j", "revolute", parent, child)]
     with pytest.raises(UnknownNameError, match=message):
-        assemble("bad", [Body("base", 1.0), Body("a", 1.0)], joints)
+        build_mechanism("bad", [Body("base", 1.0), Body("a", 1.0)], joints)
 
 
 def test_random_mechanisms_have_several_roots():

@@ -43,7 +43,7 @@ def test_a_free_body_has_position_quaternion_and_twist():
 def test_every_kind_of_joint_is_named(kind):
     """Find a unique name and a unit for every coordinate, velocity and torque of every kind of joint."""
     body = kt.Body("b", mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
-    mechanism = kt.assemble("m", [body], [kt.Joint("j", kind, kt.GROUND, "b", axis2=None)])
+    mechanism = kt.build_mechanism("m", [body], [kt.Joint("j", kind, kt.GROUND, "b", axis2=None)])
     for which, count in enumerate((KINDS[kind].NQ, KINDS[kind].NV, KINDS[kind].NV)):
         axes = list(axis_names(mechanism, which))
         assert len({name for _, name, _ in axes}) == len(axes) == count
@@ -54,7 +54,7 @@ def test_dots_in_names_do_not_confuse():
     """Find a joint whose name has a dot and could be that of a coordinate of another joint."""
     bodies = [kt.Body(n, mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)) for n in ("one", "two")]
     joints = [kt.Joint("a", "planar", kt.GROUND, "one"), kt.Joint("a.x", "revolute", "one", "two")]
-    known = columns(kt.assemble("m", bodies, joints))
+    known = columns(kt.build_mechanism("m", bodies, joints))
     assert find(known, "q.a.x") == ("q", (3,))
     assert find(known, "q.a.y") == ("q", (1,))
     assert find(known, "q.a") == ("q", (slice(0, 3),))

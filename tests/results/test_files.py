@@ -17,6 +17,7 @@ from closed_form_runs import PENDULUM, batch, swinging
 from kinetree.results import Trajectory, read_trajectory
 from kinetree.results.files import FORMATS, sizes
 from kinetree.results.files import zarr as zarr_files
+from kinetree.simulation.outcomes import Ending, Endings, Outcome
 from tolerance import assert_close
 
 PACKAGES = {".parquet": "pyarrow", ".zarr": "zarr"}
@@ -56,7 +57,7 @@ def test_a_run_comes_back_to_the_last_bit(ending, tmp_path):
         reference=np.where(rng.random((41, 13)) < 0.3, np.nan, rng.normal(size=(41, 13))),
         wrenches=rng.normal(size=(41, 7, 6)),
         options={"dt": 0.1, "names": ["a", "b"], "limit": float("inf")},
-        status="stopped: a reason with \"quotes\", a comma\nand a line",
+        endings=Endings(whole=Ending(Outcome.STOPPED, "a reason with \"quotes\", a comma\nand a line")),
     )  # fmt: skip
     path = run.save(tmp_path / f"run{ending}")
     again = read_trajectory(path)
@@ -135,7 +136,7 @@ def test_a_file_is_replaced_as_a_whole(ending, tmp_path):
 @every_format
 def test_an_immovable_mechanism_comes_back(ending, tmp_path):
     """Save and read a run without coordinates."""
-    system = kt.System(kt.assemble("m", [kt.Body("b", mass=2.0)], [kt.Joint("j", "fixed", kt.GROUND, "b")]))
+    system = kt.System(kt.build_mechanism("m", [kt.Body("b", mass=2.0)], [kt.Joint("j", "fixed", kt.GROUND, "b")]))
     run = Trajectory(system, [0.0, 1.0], np.zeros((2, 0)), np.zeros((2, 0)))
     assert same(read_trajectory(run.save(tmp_path / f"run{ending}")), run)
 

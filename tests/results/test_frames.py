@@ -50,8 +50,8 @@ def test_a_summary_names_limits_that_are_passed():
     """Read mechanism, status and the limit that is exceeded most, and no limits if all are kept."""
     body = kt.Body("bob", 1.0, (0.0, -1.0, 0.0))
     joint = kt.Joint("pivot", "revolute", "ground", "bob", limits=kt.Limits((), (), (1.5,), (6.0,)))
-    system = kt.System(kt.assemble("pendulum", [body], [joint], gravity=(0.0, -9.81, 0.0)))
-    push = kt.Function(lambda t, q, qd: [10.0])
+    system = kt.System(kt.build_mechanism("pendulum", [body], [joint], gravity=(0.0, -9.81, 0.0)))
+    push = kt.TorqueFunction(lambda t, q, qd: [10.0])
     lines = kt.simulate(system, [0.1], duration=0.2, control=push).summary().splitlines()
     assert lines[0].startswith("pendulum: 1,001 samples over 0.2 s by dop853, ")
     assert lines[1] == "status: finished"

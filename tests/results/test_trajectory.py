@@ -10,6 +10,7 @@ import kinetree as kt
 from closed_form_runs import PENDULUM, batch, swinging
 from kinetree.compiler.lower.build import is_long
 from kinetree.results import Trajectory
+from kinetree.simulation.outcomes import Ending, Endings, Outcome
 from tolerance import assert_close
 
 
@@ -123,7 +124,7 @@ def test_parameters_of_each_run_are_used(tmp_path):
 def test_energy_error_does_not_depend_on_the_height():
     """Drop a body exactly and find no drift; add a known drift and find its ratio to the energy in motion."""
     body = kt.Body("b", mass=2.0)
-    system = kt.System(kt.assemble("m", [body], [kt.Joint("j", "prismatic", kt.GROUND, "b")]))
+    system = kt.System(kt.build_mechanism("m", [body], [kt.Joint("j", "prismatic", kt.GROUND, "b")]))
     t = np.linspace(0.0, 1.0, 101)[:, None]
     for height in (0.0, 1e4):
         fall = Trajectory(system, t[:, 0], height - 4.905 * t**2, -9.81 * t)
@@ -139,7 +140,13 @@ def test_samples_after_a_stop_stay_nan():
     runs = batch()
     q = np.array(runs.q)
     q[1, 20:] = np.nan
-    stopped = Trajectory(runs.system, runs.t, q, runs.qd, status="stopped: joint2 left its limits at t = 0.95 s")
+    stopped = Trajectory(
+        runs.system,
+        runs.t,
+        q,
+        runs.qd,
+        endings=Endings(whole=Ending(Outcome.STOPPED, "joint2 left its limits at t = 0.95 s")),
+    )
     assert not stopped.finished
     assert np.isfinite(stopped["energy"][1, :20]).all()
     assert np.isnan(stopped["energy"][1, 20:]).all()
@@ -150,7 +157,7 @@ def test_samples_after_a_stop_stay_nan():
 def test_a_mechanism_that_cannot_move():
     """Make a run without coordinates and find its columns empty or constant."""
     body = kt.Body("b", mass=2.0, com=(0.0, 0.0, 1.0))
-    system = kt.System(kt.assemble("m", [body], [kt.Joint("j", "fixed", kt.GROUND, "b")]))
+    system = kt.System(kt.build_mechanism("m", [body], [kt.Joint("j", "fixed", kt.GROUND, "b")]))
     run = Trajectory(system, [0.0, 1.0], np.zeros((2, 0)), np.zeros((2, 0)))
     assert run["q"].shape == (2, 0)
     assert_close(run["energy"], np.full(2, 2.0 * 9.81), 1e-14)

@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from interpreted import compute, relative
-from kinetree import Body, InputError, Joint, ModelError, Placement, System, assemble, forces_of
+from kinetree import Body, InputError, Joint, ModelError, Placement, System, build_mechanism, forces_of
 from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
 from kinetree.simulation.changes import with_gear, with_payload
@@ -28,7 +28,7 @@ def loaded(arm):
 def test_payload_is_a_body_welded_on():
     """Compare the torques with those of the load on a fixed joint, and the body with the parallel-axis theorem."""
     fixed = Joint("weld", "fixed", "b2", "load", Placement())
-    built = assemble("built", [*ARM.bodies, LOAD], [*ARM.joints, fixed], gravity=ARM.gravity)
+    built = build_mechanism("built", [*ARM.bodies, LOAD], [*ARM.joints, fixed], gravity=ARM.gravity)
     expected = compute(built, "inverse_dynamics", S.q, S.qd, S.qdd)
     assert_close(relative(compute(loaded(ARM), "inverse_dynamics", S.q, S.qd, S.qdd), expected), 0.0, 1e-13, "torques")
     one, other = welded("b2", ARM.bodies[2], LOAD), loaded(ARM).bodies[2]
@@ -64,7 +64,7 @@ def test_gear_adds_the_rotor_to_the_diagonal():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda: with_payload(ARM, "b9", 1.0), "no body 'b9'; available: b0, b1, b2"),
+        (lambda: with_payload(ARM, "b9", 1.0), "no frame 'b9'; available: tool, b0, b1, b2, ground"),
         (lambda: with_payload(ARM, "b2", -1.0), "body 'payload of b2': the mass is -1 kg; give a mass of zero or more"),
         (lambda: with_payload(ARM, "b2", 1.0, (0, 0)), "com of the payload of 'b2' has 2 numbers; give 3"),
         (
@@ -87,11 +87,59 @@ def test_faults_are_named(change, message):
     assert message in str(caught.value)
 
 
+def test_a_payload_in_a_frame_with_a_parameter_as_its_mass():
+    """Weld a load to a rotated frame, with a mass to be varied from nothing on, against the load on a fixed joint."""
+    system = kt.load("puma560")
+    m, tip = system.mechanism, system.bodies[-1].name
+    grip = kt.Frame("grip", tip, Placement.from_euler("zyx", [0.4, -0.7, 1.1], (0.03, -0.05, 0.12)))
+    system = System(replace(m, frames=(*m.frames, grip)))
+    com, inertia = (0.02, 0.05, 0.11), (0.02, 0.017, 0.011, 0.003, -0.002, 0.001)
+    loaded = with_payload(system, "grip", kt.Parameter("load", 2.3, free=True), com, inertia)
+    assert isinstance(loaded, System) and [p.name for p in loaded.mechanism.free_parameters] == ["load"]
+    q, qd, qdd = np.random.default_rng(3).normal(size=(3, 6))
+    for mass in (0.0, 1.7):
+        bodies = [*m.bodies, kt.Body("held", mass, com, inertia)]
+        joints = [*m.joints, Joint("weld", "fixed", tip, "held", grip.placement)]
+        welded = System(kt.build_mechanism("welded", bodies, joints, gravity=m.gravity))
+        found = loaded.inverse_dynamics(q, qd, qdd, parameters={"load": mass})
+        expected = welded.inverse_dynamics(q, qd, qdd)
+        assert_close(found, expected, 1e-12 * np.abs(expected).max(), "torques with a load in a frame")
+    twice = with_payload(loaded, tip, "load", (0.0, 0.0, 0.1))
+    assert [p.name for p in twice.mechanism.free_parameters] == ["load"]
+    for make, message in (
+        (lambda: with_payload(loaded, "grip", "lead"), "no parameter 'lead'; did you mean"),
+        (
+            lambda: with_payload(loaded, "grip", kt.Parameter("load", 1.0)),
+            "'puma560' has a parameter 'load' already",
+        ),
+        (
+            lambda: with_payload(system, "ground", 1.0),
+            "the frame 'ground' is fixed to the ground, which carries",
+        ),
+    ):
+        with pytest.raises(kt.KinetreeError) as caught:
+            make()
+        assert str(caught.value).startswith(message)
+
+
+def test_a_massless_body_takes_a_payload():
+    """Fix a load to a body without mass, as a flange often is, and find the load alone."""
+    m = kt.load("planar_2r").mechanism
+    bare = replace(m, bodies=(m.bodies[0], replace(m.bodies[1], mass=0.0, inertia=(0.0,) * 6)))
+    made = with_payload(bare, m.bodies[1].name, kt.Parameter("load", 0.8, free=True), (0.1, 0.2, 0.0))
+    values = made.values()
+    assert [x.value(values) if hasattr(x, "value") else x for x in made.bodies[1].com] == [0.1, 0.2, 0.0]
+    assert made.bodies[1].mass.value(values) == 0.8
+
+
 def test_systems_are_taken_for_their_mechanisms():
-    """Give a System where a Mechanism is expected, and find the same result; a name is refused."""
+    """Give a System where a Mechanism is expected, and find the same result as a System; a name is refused."""
     system = System(ARM)
-    assert with_payload(system, "b2", 0.7, (0.1, 0.2, 0.3)) == with_payload(ARM, "b2", 0.7, (0.1, 0.2, 0.3))
-    assert with_gear(system, "j1", -50.0, 2e-4) == with_gear(ARM, "j1", -50.0, 2e-4)
+    heavy, geared = with_payload(system, "b2", 0.7, (0.1, 0.2, 0.3)), with_gear(system, "j1", -50.0, 2e-4)
+    assert isinstance(heavy, System) and heavy.mechanism == with_payload(ARM, "b2", 0.7, (0.1, 0.2, 0.3))
+    assert isinstance(geared, System) and geared.mechanism == with_gear(ARM, "j1", -50.0, 2e-4)
+    assert isinstance(kt.with_parameters(system, k=1.0), System)
+    assert System(heavy).mechanism is heavy.mechanism
     assert forces_of(system) == forces_of(ARM)
     with pytest.raises(InputError, match="mechanism is 'stanford'; give a System or a Mechanism, such as kt.load"):
         with_payload("stanford", "b2", 0.7)  # type: ignore[arg-type]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import kinetree as kt
+from kinetree._support.identity import value_text
 from kinetree.compiler.ir.trace import Trace
-from kinetree.simulation import compiled_parts
-from kinetree.simulation.compiled_parts import Kept, kept_of, value_key
+from kinetree.runtime import native
+from kinetree.runtime.native import CompiledParts
 from kinetree.simulation.engines import pieces
 
 START = {"duration": 0.05, "progress": False}
@@ -18,7 +19,7 @@ def test_a_repeated_run_traces_nothing(monkeypatch):
     arm = kt.load("planar_2r")
     given = lambda: {"forces": [kt.JointDamper("joint1", 0.3)], "control": kt.PD(3.0, 0.4, kt.Hold([0.1, 0.2]))}  # noqa: E731
     first = kt.simulate(arm, **START, **given())
-    monkeypatch.setattr(Kept, "part", lambda self, key, make: self._parts[key])
+    monkeypatch.setattr(CompiledParts, "part", lambda self, key, make: self._kept[key])
     assert np.array_equal(kt.simulate(arm, **START, **given()).q, first.q)
 
 
@@ -51,7 +52,7 @@ def test_few_native_calls_make_a_long_run(monkeypatch):
 def test_what_a_function_reads_may_change():
     """Change a number that the function of a controller reads, and find the run of the new number."""
     arm, gains = kt.load("planar_2r"), [1.3]
-    control = kt.Function(lambda t, q, qd: [-gains[0] * qd[0], 0.2])
+    control = kt.TorqueFunction(lambda t, q, qd: [-gains[0] * qd[0], 0.2])
     soft = kt.simulate(arm, [0.3, 0.4], control=control, **START)
     gains[0] = 8.9
     hard = kt.simulate(arm, [0.3, 0.4], control=control, **START)
@@ -66,22 +67,22 @@ def test_another_mechanism_takes_nothing_over():
     kt.simulate(arm, [0.3, 0.4], **START)
     heavier = kt.with_payload(arm.mechanism, arm.bodies[-1].name, 2.7)
     arm.mechanism = heavier
-    assert kept_of(arm).mechanism is heavier
+    assert arm._parts.mechanism is heavier
     assert np.array_equal(kt.simulate(arm, [0.3, 0.4], **START).q, kt.simulate(heavier, [0.3, 0.4], **START).q)
 
 
 def test_keys_tell_values_apart():
     """Find equal keys only for equal values, including the sign of zero."""
-    assert value_key(kt.JointSpring("a", 2.0, 0.0)) == value_key(kt.JointSpring("a", 2.0, 0.0))
-    assert value_key(kt.JointSpring("a", 2.0, 0.0)) != value_key(kt.JointSpring("a", 2.0, -0.0))
-    assert value_key([1, 2.0]) != value_key([1.0, 2.0])
-    assert value_key(np.array([1.0, 2.0])) != value_key(np.array([1.0, 3.0]))
+    assert value_text(kt.JointSpring("a", 2.0, 0.0)) == value_text(kt.JointSpring("a", 2.0, 0.0))
+    assert value_text(kt.JointSpring("a", 2.0, 0.0)) != value_text(kt.JointSpring("a", 2.0, -0.0))
+    assert value_text([1, 2.0]) != value_text([1.0, 2.0])
+    assert value_text(np.array([1.0, 2.0])) != value_text(np.array([1.0, 3.0]))
 
 
 def test_few_parts_are_kept(monkeypatch):
     """Request more parts than are kept, and find the most recently used ones."""
-    monkeypatch.setattr(compiled_parts, "MOST", 2)
-    store = Kept(kt.load("planar_2r").mechanism)
+    monkeypatch.setattr(native, "MOST", 2)
+    store = CompiledParts(kt.load("planar_2r").mechanism)
     made = [store.part(key, lambda key=key: [key]) for key in "abac"]
     assert made[0] is made[2]
     assert store.part("a", list) is made[0] and store.part("b", list) == []

@@ -30,7 +30,7 @@ def no_copies(monkeypatch):
     def refused(arrays):
         raise AssertionError("the start was copied to the host")
 
-    monkeypatch.setattr("kinetree.simulation.run_problems.on_host", refused)
+    monkeypatch.setattr("kinetree.simulation.problem.on_host", refused)
 
 
 def compared(system: kt.System, given: tuple, start: tuple, bound: float, **more) -> None:
@@ -99,7 +99,7 @@ def test_bad_starts_are_refused():
         (arm, (lost, qd), "q0 has entries that are not finite"),
         (arm, (q, away), "qd0 has entries that are not finite"),
         (arm, (q[:, :1], qd), r"q0 has shape \(4, 1\); expected \[..., 2\]"),
-        (arm, (q, qd[:3]), r"q0 \(4, 2\) and qd0 \(3, 2\) do not fit together"),
+        (arm, (q, qd[:3]), r"the leading shapes do not fit together: q0 \(4,\), qd0 \(3,\)"),
         (free, (turned, still), f"q0 has a quaternion of zeros in its entries {at} to {at + 3}"),
     ):
         for given in (start, on_gpu(*start)):

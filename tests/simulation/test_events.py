@@ -12,8 +12,8 @@ import kinetree as kt
 from closed_form_runs import PENDULUM
 from kinetree.errors import InputError
 from kinetree.formats.toml import read_toml_text
-from kinetree.simulation import smooth
-from kinetree.simulation.control.sampled import PythonControl, Sampled
+from kinetree.simulation.acting import smooth
+from kinetree.simulation.acting.sampled import PythonControl, Sampled
 from kinetree.simulation.events import TOLERANCE, Event, event_hits
 from tolerance import assert_close
 
@@ -25,13 +25,15 @@ def pendulum() -> kt.System:
     """Return a point mass on a massless rod, hanging along -y at q = 0."""
     body = kt.Body("bob", 1.3, (0.0, -LENGTH, 0.0))
     joint = kt.Joint("pivot", "revolute", "ground", "bob")
-    return kt.System(kt.assemble("pendulum", [body], [joint], gravity=(0.0, -G, 0.0)))
+    return kt.System(kt.build_mechanism("pendulum", [body], [joint], gravity=(0.0, -G, 0.0)))
 
 
 def ball() -> kt.System:
     """Return a free body."""
     body = kt.Body("ball", 2.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
-    return kt.System(kt.assemble("ball", [body], [kt.Joint("free", "free", "ground", "ball")], gravity=(0, 0, -G)))
+    return kt.System(
+        kt.build_mechanism("ball", [body], [kt.Joint("free", "free", "ground", "ball")], gravity=(0, 0, -G))
+    )
 
 
 def quarter(amplitude: float, length: float = LENGTH) -> float:
@@ -56,6 +58,7 @@ METHODS = {
     "gauss": ({"dt": 1e-3}, 1e-8),
     "rodas5p": ({"rtol": 1e-10, "atol": 1e-12}, 1e-8),
     "bdf": ({"rtol": 1e-10, "atol": 1e-12}, 1e-8),
+    "radau": ({"rtol": 1e-10, "atol": 1e-12}, 1e-8),
 }
 
 
@@ -170,7 +173,7 @@ def test_events_that_cannot_be_are_refused():
 
     with pytest.raises(InputError, match="events have the same name: angle, angle"):
         run(Event(angle), Event(angle))
-    with pytest.raises(InputError, match="the event 'event1' cannot be compiled .*simulation\\.smooth"):
+    with pytest.raises(InputError, match="the event 'event1' cannot be compiled .*simulation\\.acting\\.smooth"):
         run(Event(lambda now: abs(now.q[0])))
     with pytest.raises(InputError, match="the event 'event1' returns list; expected one scalar"):
         run(Event(lambda now: now.q))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,20 @@ def test_springs_to_the_ground_are_no_ground_forces() -> None:
     found = kt.ground_balance(run)
     assert_close(found.zero_moment_point, found.center_of_pressure, 1e-9, "both points")
     assert abs(found.zero_moment_point[0, 0]) > 1e-3
+
+
+def test_own_springs_to_the_ground_count_once() -> None:
+    """Let the mechanism itself describe the spring: both points agree in the run, and with those of its motion."""
+    system, q, corners = box_on_slope(0.0, 0.9)
+    rates = (("stiffness", 20.0), ("free_length", 0.1))
+    coil = kt.ForceElement("coil", "spring_damper", kt.GROUND, "box", (0.5, 0.1, 0.3), (0.1, 0.02, 0.05), rates)
+    sprung = kt.System(replace(system.mechanism, forces=(coil,)))
+    run = kt.simulate(sprung, q, times=[0.0, 0.1], contacts=corners)
+    found = kt.ground_balance(run)
+    assert_close(found.zero_moment_point, found.center_of_pressure, 1e-9, "both points")
+    assert abs(found.zero_moment_point[0, 0]) > 1e-3
+    alone = sprung.zero_moment_point(run.q, run.qd, run["qdd"], plane=corners.surface)
+    assert_close(alone, found.zero_moment_point, 1e-9, "zero-moment point of the motion")
 
 
 def test_flights_have_no_zero_moment_point() -> None:

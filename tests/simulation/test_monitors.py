@@ -103,7 +103,7 @@ def pendulum(*limits) -> kt.System:
     """Return a pendulum with limits."""
     body = kt.Body("bob", 1.0, (0.0, -1.0, 0.0))
     joint = kt.Joint("pivot", "revolute", "ground", "bob", limits=kt.Limits(*limits))
-    return kt.System(kt.assemble("pendulum", [body], [joint], gravity=(0, -9.81, 0)))
+    return kt.System(kt.build_mechanism("pendulum", [body], [joint], gravity=(0, -9.81, 0)))
 
 
 def test_limits_that_are_passed_are_named():
@@ -135,7 +135,7 @@ def test_limits_may_be_formulas(tmp_path):
     limits = kt.Limits((parse("-a"),), (parse("2*a"),))
     joint = kt.Joint("pivot", "revolute", "ground", "bob", limits=limits)
     parameters = [kt.Parameter("a", 5.0, free=True)]
-    system = kt.System(kt.assemble("pendulum", [body], [joint], gravity=(0, -9.81, 0), parameters=parameters))
+    system = kt.System(kt.build_mechanism("pendulum", [body], [joint], gravity=(0, -9.81, 0), parameters=parameters))
     run = kt.simulate(system, [1.0], duration=2.0)
     assert not limit_violations(run)
     run = kt.simulate(system, [1.0], duration=2.0, parameters={"a": 0.3})
@@ -146,8 +146,8 @@ def test_limits_may_be_formulas(tmp_path):
 def test_efforts_are_those_of_control_alone():
     """Find an excess effort that friction hides, and none if stops push without control."""
     system = pendulum((-0.3,), (0.2,), (), (6.0,))
-    push = kt.Function(lambda t, q, qd: [10.0])
-    weak = kt.Function(lambda t, q, qd: [-5.0])
+    push = kt.TorqueFunction(lambda t, q, qd: [10.0])
+    weak = kt.TorqueFunction(lambda t, q, qd: [-5.0])
     hidden = kt.simulate(system, [0.0], [0.1], duration=0.01, control=push, forces=[kt.JointFriction("pivot", 5.0)])
     assert np.abs(hidden["tau"]).max() < 6.0
     assert_close(hidden["control"], np.full((len(hidden), 1), 10.0), 0.0, "control")
@@ -169,7 +169,10 @@ def test_limits_are_kept_within_rounding():
     """Accept an effort that exceeds the limit by rounding, and report one that exceeds it by 1e-5."""
     for share, passed in ((1.0 + 1e-9, False), (1.0 + 1e-5, True)):
         run = kt.simulate(
-            pendulum((), (), (), (0.7,)), [0.1], duration=0.01, control=kt.Function(lambda t, q, qd, s=share: [0.7 * s])
+            pendulum((), (), (), (0.7,)),
+            [0.1],
+            duration=0.01,
+            control=kt.TorqueFunction(lambda t, q, qd, s=share: [0.7 * s]),
         )
         assert bool(limit_violations(run)) is passed
 

@@ -10,9 +10,9 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.errors import AssemblyError, InputError
-from kinetree.model.mechanism import resolved
+from kinetree.model.mechanism import resolve_parts
 from kinetree.model.scales import characteristic_length
-from kinetree.simulation.near_redundancy import FAITHFUL, NEAR
+from kinetree.simulation.closing import FAITHFUL, NEAR
 
 CASES = [("third", misfit) for misfit in (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5)]
 METHODS = ({}, {"method": "rk4", "dt": 1e-3})
@@ -24,7 +24,7 @@ def parallelogram(rod: str, misfit: float) -> kt.System:
     "massless" has a rod without mass in the place of the third.
     """
     m = kt.load("parallelogram").mechanism
-    bodies, joints, loops = resolved((m.bodies, m.joints, m.loops), m.values())
+    bodies, joints, loops = resolve_parts((m.bodies, m.joints, m.loops), m.values())
     if rod == "massless":
         bodies, joints = ([x for x in xs if x.name != "third_rocker"] for xs in (bodies, joints))
         place = kt.Placement((0.4, 0.0, 0.0))
@@ -32,7 +32,7 @@ def parallelogram(rod: str, misfit: float) -> kt.System:
     else:
         longer = kt.Placement((0.0, 0.5 + misfit, 0.0))
         loops = [replace(x, placement_a=longer) if x.name == f"{rod}_pin" else x for x in loops]
-    return kt.System(kt.assemble("parallelogram", bodies, joints, loops=loops, gravity=m.gravity))
+    return kt.System(kt.build_mechanism("parallelogram", bodies, joints, loops=loops, gravity=m.gravity))
 
 
 def starts(system: kt.System, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -72,12 +72,12 @@ def test_no_run_finishes_with_a_wrong_motion(rod, misfit):
 def test_a_misfit_that_shows_only_on_the_way_is_named():
     """Stop when a third rocker opens its loop, since it fits at the start but is not parallel to the others."""
     m = kt.load("parallelogram").mechanism
-    bodies, joints, loops = resolved((m.bodies, m.joints, m.loops), m.values())
+    bodies, joints, loops = resolve_parts((m.bodies, m.joints, m.loops), m.values())
     shifted = [replace(j, placement=kt.Placement((0.4, -1e-5, 0.0))) if j.name == "third_rocker" else j for j in joints]
     longer = [
         replace(x, placement_a=kt.Placement((0.0, 0.5 + 1e-5, 0.0))) if x.name == "third_pin" else x for x in loops
     ]
-    system = kt.System(kt.assemble("shifted", bodies, shifted, loops=longer, gravity=m.gravity))
+    system = kt.System(kt.build_mechanism("shifted", bodies, shifted, loops=longer, gravity=m.gravity))
     signs = np.array([1.0, -1.0, 1.0, 1.0])
     qd = system.closing_speed(0.0 * signs, 2.0 * signs)
     run = kt.simulate(system, 0.0 * signs, qd, duration=0.5, progress=False)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
 import kinetree as kt
 from closed_form_runs import PENDULUM
+from kinetree.apps.cli import simulating
 from kinetree.errors import InputError
+from kinetree.experiments import reading
 from kinetree.formats.toml import read_toml_text
+from kinetree.simulation.methods.table import METHODS
+from kinetree.simulation.problem import RunOptions
+from touching_bodies import planar_rod
 
 WRONG = {
     "a name": ({"system": "stanford"}, "simulate takes a System, not ['\"]*stanford['\"]*; load one with kt.load"),
@@ -43,7 +50,7 @@ def test_wrong_arguments_are_named(case):
 def test_a_quaternion_of_zeros_is_refused():
     """Start a spherical joint from a quaternion of zeros."""
     body, joint = kt.Body("b", 1.0, (0.0, 0.3, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)), "spherical"
-    ball = kt.System(kt.assemble("ball", [body], [kt.Joint("j", joint, "ground", "b")]))
+    ball = kt.System(kt.build_mechanism("ball", [body], [kt.Joint("j", joint, "ground", "b")]))
     with pytest.raises(
         InputError, match="q0 has a quaternion of zeros in its entries 0 to 3; no rotation is 0, 0, 0, 1"
     ):
@@ -75,7 +82,7 @@ def test_given_forces_are_added_to_those_of_the_mechanism():
     """Damp a joint by the mechanism and by a force, and exclude the passive one."""
     body = kt.Body("bob", 1.3, (0.0, -0.7, 0.0))
     hinge = kt.Joint("pivot", "revolute", "ground", "bob", damping=(0.21,))
-    damped = kt.System(kt.assemble("pendulum", [body], [hinge]))
+    damped = kt.System(kt.build_mechanism("pendulum", [body], [hinge]))
     force = kt.JointDamper("pivot", 0.34)
     options = {"duration": 0.01, "progress": False}
     torque = {
@@ -88,3 +95,43 @@ def test_given_forces_are_added_to_those_of_the_mechanism():
         }.items()
     }
     assert torque == pytest.approx({"own": -0.21, "both": -0.55, "given": -0.34, "none": 0.0})
+
+
+def test_options_are_declared_once():
+    """Compare the options of simulate with their declaration: names, types and defaults, in the same order."""
+    declared = list(inspect.signature(RunOptions).parameters.values())
+    own = {"system", "q0", "qd0", "events", "progress", "keep"}
+    given = [p for p in inspect.signature(kt.simulate).parameters.values() if p.name not in own]
+    assert given == declared
+    assert {p.name for p in declared} == set(RunOptions.names())
+
+
+def test_options_of_the_command_line_and_of_files_are_all_that_can_be_written():
+    """Find every option that text can state, with its default, on the command line and in experiments."""
+    written, command = RunOptions.written(), inspect.signature(simulating.simulate).parameters
+    assert set(written) - {"times"} <= set(command)  # the command line has --samples instead
+    for name in set(written) - {"times", "duration"}:
+        assert command[name].default == getattr(RunOptions, name), name
+        assert command[name].annotation.endswith("]") and f'_HELP["{name}"]' in command[name].annotation.replace(
+            "'", '"'
+        )
+    assert set(reading.KEYS["run"]) == {"samples", *written} - {"passive"}
+    assert "passive" in reading.KEYS["experiment"]
+    for text in written.values():
+        assert text.endswith(".") and len(text) < 200
+    assert all(name == "moreau" or name in written["method"] for name in METHODS)
+
+
+def test_a_study_takes_every_option_that_is_not_its_own():
+    """Give contacts to the simulation of a study, and find the runs of simulate."""
+    system, tip = planar_rod(0.3)
+    options = {"duration": 0.4, "contacts": tip, "method": "moreau", "dt": 1e-3}
+    found = kt.study(
+        system, over={"qd.x": kt.grid([0.3, 1.1])}, simulate=options | {"q0": [0.0, 1.02, 0.2]},
+        measures={"x": "at_end q.x"},
+    )  # fmt: skip
+    run = kt.simulate(system, [0.0, 1.02, 0.2], [[0.3, 0.0, 0.0], [1.1, 0.0, 0.0]], **options)
+    assert found.finished.all() and np.array_equal(found.measures["x"], run.q[:, -1, 0])
+    assert run["contact_forces"].max() > 0.0
+    with pytest.raises(kt.UnknownNameError, match="no option of simulate in a study 'threads'"):
+        kt.study(system, over={"qd.x": kt.grid([0.3])}, simulate=options | {"threads": 2}, measures={"x": "at_end q.x"})

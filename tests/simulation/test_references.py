@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 
 from kinetree import InputError, ModelError
-from kinetree.simulation.references import Constant, Cosine, Cycloid, Hold, Polynomial, Table, Trapezoid, sampled
-from kinetree.simulation.references.table import MAX_KNOTS
+from kinetree.simulation.acting.references import (
+    Constant,
+    Cosine,
+    Cycloid,
+    Hold,
+    Polynomial,
+    Table,
+    Trapezoid,
+    Waypoints,
+    sampled,
+)
+from kinetree.simulation.acting.references.piecewise import MAX_KNOTS
 from native_program import gufunc, traced
 from tolerance import assert_close
 
@@ -28,6 +38,10 @@ OTHERS = {
     "trapezoid": Trapezoid([0.0, 1.0, 2.0], [1.5, 0.2, 2.0], [0.8, 0.5, 1.0], [1.1, 0.9, 2.0]),
     "single": Trapezoid([0.0, 1.0], [1.5, 0.2], [0.8, 5.0], [1.1, 0.9], synchronised=False, start=0.2),
     "table": Table(KNOTS, VALUES),
+    "waypoints": Waypoints(
+        [[0.2, -1.1], [1.3, 0.4], [0.9, 0.1]], velocity=[1.4, 2.0], acceleration=2.3, jerk=[11.0, 17.0], start=0.2
+    ),
+    "passing": Waypoints([[0.2, -1.1], [1.3, 0.4], [0.9, 0.1]], velocity=1.4, acceleration=2.3, stop=False),
     "rates": Table(KNOTS, VALUES, rates=VALUES[::-1], accelerations=2.0 * VALUES),
 }
 ALL = SMOOTH | OTHERS
@@ -157,13 +171,16 @@ def test_table_passes_through_its_values_and_rests_outside():
     q, qd, qdd = sampled(Table(KNOTS, VALUES), [*KNOTS, -5.0, 5.0])
     assert_close(q, [*VALUES, VALUES[0], VALUES[-1]], 4e-15)
     assert not qd[-2:].any() and not qdd[-2:].any()
-    assert_close(sampled(Table(KNOTS, VALUES, ends="clamped"), KNOTS[[0, -1]])[1], np.zeros((2, 3)), 1e-14, "clamped")
+    assert_close(sampled(Table(KNOTS, VALUES), KNOTS[[0, -1]])[1], np.zeros((2, 3)), 1e-14, "at rest by default")
+    free = sampled(Table(KNOTS, VALUES, ends="natural"), KNOTS[[0, -1]])
+    assert_close(free[2], np.zeros((2, 3)), 1e-13, "natural")
+    assert np.abs(free[1]).min() > 0.1
 
 
 def test_table_of_a_cubic_is_the_cubic():
     """Give values of a cubic and find it between them."""
     t = np.linspace(0, 2, 9)
-    q, qd, qdd = sampled(Table(t, t**3 - t), t[:-1] + 0.1)
+    q, qd, qdd = sampled(Table(t, t**3 - t, ends="not-a-knot"), t[:-1] + 0.1)
     u = t[:-1] + 0.1
     assert_close(q[:, 0], u**3 - u, 1e-14)
     assert_close(qd[:, 0], 3 * u**2 - 1, 1e-13)

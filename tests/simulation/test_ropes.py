@@ -15,8 +15,7 @@ from scipy.special import jn_zeros
 import everyday
 import kinetree as kt
 from kinetree.library.chains import Link, rope_parts
-from kinetree.simulation.engines.marching import March
-from kinetree.simulation.forces.joint_law import joint_law
+from kinetree.simulation.engines.marching import March, joint_law
 from kinetree.simulation.run_states import Settings
 from tolerance import assert_close
 
@@ -139,7 +138,7 @@ def whip(n: int = 80) -> tuple[kt.System, np.ndarray]:
     handle = kt.Body("handle", 0.4, inertia=(1e-3, 1e-3, 1e-3, 0.0, 0.0, 0.0))
     slide = kt.Joint("hand", "prismatic", kt.GROUND, "handle", axis=(1.0, 0.0, 0.0))
     tip = kt.Frame("tip", bodies[-1].name, kt.Placement((2.0 / n, 0.0, 0.0)))
-    whole = kt.assemble(
+    whole = kt.build_mechanism(
         "whip", (handle, *bodies), (slide, *joints), frames=[tip], forces=springs, gravity=(0.0, 0.0, 0.0)
     )
     q0, turn = np.zeros(n + 1), slice(n // 2 - 5, n // 2 + 7)
@@ -241,7 +240,7 @@ def test_a_long_net_stays_tied():
     """Swing a net of 135 links and 20 loops by rolled functions, and find closed loops and constant energy."""
     net, qd0 = swung_net(5, 5, 3)
 
-    def rolled(name: str, wrenches: bool = False) -> kt.Function:
+    def rolled(name: str, wrenches: bool = False) -> kt.TorqueFunction:
         return net.function(name, wrenches=wrenches, lowering="rolled")
 
     made = March(net.mechanism, "rk4", [], function=rolled)

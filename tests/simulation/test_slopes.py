@@ -8,10 +8,10 @@ import pytest
 import kinetree as kt
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
-from kinetree.compiler.runtime.native import native
-from kinetree.simulation.control.driven import resolved_control
-from kinetree.simulation.rates import rates
-from kinetree.simulation.slopes import slopes_of
+from kinetree.runtime.native import native
+from kinetree.simulation.acting.driven import combine_controls
+from kinetree.simulation.acting.rates import rates
+from kinetree.simulation.methods.slopes import slopes_of
 from strategies import random_mechanism
 from tolerance import assert_close
 
@@ -52,7 +52,7 @@ def test_slopes_equal_differences():
 def test_driven_coordinates_do_not_follow_their_velocities():
     """Drive one joint: its rate is a function of time."""
     arm = kt.load("planar_2r")
-    drive = resolved_control(arm.mechanism, (kt.Driven("joint1", kt.Hold(0.3, speed=0.8)),))
+    drive = combine_controls(arm.mechanism, (kt.Driven("joint1", kt.Hold(0.3, speed=0.8)),))
     assert slopes_of(rates(arm.mechanism, (), drive)).moves == (0.0, 1.0)
 
 
@@ -64,5 +64,5 @@ def test_rates_that_are_too_long_are_refused():
     for k in range(3001):
         total = total + (0.1 + k) * q
     program = Program.of_trace("rates", inputs, (Array("dq", (1,)), Array("dqd", (1,))), trace, [[qd], [total]])
-    with pytest.raises(kt.InputError, match='more than the 3000 whose Jacobian is compiled; use method="bdf"'):
+    with pytest.raises(kt.InputError, match='more than the 3000 whose Jacobian is compiled; use method="radau"'):
         slopes_of(program)

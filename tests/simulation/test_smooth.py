@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetree.simulation import smooth
+from kinetree.simulation.acting import smooth
 from native_program import gufunc, traced
 from tolerance import assert_close
 

@@ -11,10 +11,9 @@ from kinetree.studies import optimizing
 from kinetree.studies.choosing import checked_bounds
 from kinetree.studies.exact_slopes import SLOPES, exact_slopes, is_smooth, series_of
 from kinetree.studies.measures import REDUCTIONS
-from kinetree.studies.objective import Objective
 from kinetree.studies.plan import plan_of
 from kinetree.studies.samplings import Sobol
-from kinetree.studies.searching import differences
+from kinetree.studies.searching import Objective, differences
 from press import press
 from tolerance import assert_close
 

@@ -5,7 +5,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.studies.measured_columns import column_values
-from kinetree.studies.measures import measure_unit, measured, measures_of
+from kinetree.studies.measures import measure_runs, measure_unit, measures_of
 from press import press
 from tolerance import assert_close
 
@@ -81,6 +81,6 @@ def test_functions_must_return_a_number_per_run():
     """Refuse a function that reduces the wrong axis."""
     system = press()
     run = system.cycle("main", speed=7.0, samples=9, parameters={"m": [1.0, 2.0, 3.0]})
-    assert measured(run, lambda r: r["control.main"].max(axis=1), "x").shape == (3,)
+    assert measure_runs(run, lambda r: r["control.main"].max(axis=1), "x").shape == (3,)
     with pytest.raises(kt.InputError, match=r"the measure 'x' returned shape \(9,\); expected \(3,\), one number per"):
-        measured(run, lambda r: r["control.main"].max(axis=0), "x")
+        measure_runs(run, lambda r: r["control.main"].max(axis=0), "x")

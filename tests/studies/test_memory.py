@@ -10,7 +10,7 @@ import everyday
 SECOND_ARRAY = """
 import resource
 import numpy as np
-from kinetree.studies.memory import keep_memory
+from kinetree.studies.shards import keep_memory
 {call}
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.studies.loop_parameters import depends_on_parameters
+from kinetree.simulation.outcomes import Outcome
 from kinetree.studies.plan import plan_of
-from kinetree.studies.statuses import Status
+from kinetree.studies.quantities import depends_on_parameters
 from press import press
 from tolerance import assert_close
 
@@ -17,7 +17,7 @@ def outcome(system, values, **options):
     over = {name: kt.grid(x) for name, x in values.items()}
     options = {"motion": MOTION, "duration": 0.7, "steps": 60} | options
     plan = plan_of(system, {name: kt.grid([1.0]) for name in over}, {"x": "peak control.main"}, **options)
-    return plan.evaluation.outcome({name: np.array(x) for name, x in values.items()})
+    return plan.evaluation.evaluate({name: np.array(x) for name, x in values.items()})
 
 
 def test_parameters_of_loops_are_found_in_their_equations():
@@ -39,7 +39,7 @@ def test_designs_that_stop_closing_have_an_instant():
     """Lose a crank longer than the rod where the rod is across the guide, and keep the other designs."""
     found = outcome(press(), {"r": [0.05, 0.29, 0.083]}, motion={"main": kt.Hold(0.3, speed=2.0)})
     assert found.rows.tolist() == [0, 2]
-    assert found.status.tolist() == [Status.FINISHED, Status.OPEN, Status.FINISHED]
+    assert found.status.tolist() == [Outcome.FINISHED, Outcome.OPEN, Outcome.FINISHED]
     reach = (np.arcsin(0.25 / 0.29) - 0.3) / 2.0
     assert reach <= found.failed_at[1] < reach + 0.7 / 60 + 1e-9
     assert np.isnan(found.failed_at[[0, 2]]).all()

@@ -102,3 +102,25 @@ def test_the_same_seed_gives_the_same_optimum():
     first, second = (kt.optimize(press(), {"m": (0.0, 9.0)}, seed=4, **options) for _ in range(2))
     assert first.values == second.values
     assert np.array_equal(first.history, second.history)
+
+
+@pytest.mark.parametrize("after", [3, 40])
+def test_an_interrupted_search_keeps_its_best_design(after):
+    """Press Ctrl-C in the global and in the local search: the best design so far is kept, with its measures."""
+    calls, costs = [], []
+
+    def cost(run):
+        calls.append(run)
+        if len(calls) == after:
+            raise KeyboardInterrupt
+        costs.append((run.parameters[:, 0] - 3.7) ** 2 + 2.0)
+        return costs[-1]
+
+    with pytest.raises(
+        KeyboardInterrupt, match="optimize was interrupted after .* designs; the best one is `optimum`"
+    ) as stop:
+        kt.optimize(press(), {"m": (0.0, 9.0)}, minimize=cost, **CYCLE)
+    found = stop.value.optimum
+    assert found.cost == min(x.min() for x in costs)
+    assert_close((found.values["m"] - 3.7) ** 2 + 2.0, found.cost, 1e-12, "cost of the best design")
+    assert found.evaluations == sum(map(len, costs))

@@ -41,7 +41,7 @@ def test_notebooks_show_one_line(kernel, monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(progress, "PERIOD", 0.0)
-    with progress.shown(None, 700) as show:
+    with progress.show_runs(None, 700) as show:
         for done in (100, 300, 700):
             show(done)
     if not kernel:
@@ -61,7 +61,7 @@ def test_a_page_changes_seldom(monkeypatch):
     for name, module in page.modules().items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(progress, "PERIOD", 1e9)
-    with progress.shown(True, 50) as show:
+    with progress.show_runs(True, 50) as show:
         for done in range(1, 51):
             show(done)
     assert [line["text/plain"][:16] for line in page.lines] == ["study: 1 of 50 r", "study: 50 of 50 "]
@@ -91,7 +91,7 @@ def test_terminals_show_a_bar(monkeypatch):
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setitem(sys.modules, "IPython", None)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.shown(None, 30) as show:
+    with progress.show_runs(None, 30) as show:
         show(30)
     assert "30/30" in err.getvalue()
     assert "runs/s" in err.getvalue()
@@ -103,7 +103,7 @@ def test_logs_get_lines(monkeypatch):
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setitem(sys.modules, "IPython", None)
     for asked in (None, True):
-        with progress.shown(asked, 30) as show:
+        with progress.show_runs(asked, 30) as show:
             for done in (0, 10, 30):
                 show(done)
     assert [line[:20] for line in err.getvalue().splitlines()] == ["study: 0 of 30 runs", "study: 30 of 30 runs"]

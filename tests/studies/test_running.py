@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +19,8 @@ import pytest
 import killed_study
 import kinetree as kt
 from killed_study import contents, settled
-from kinetree.studies.statuses import Status
-from kinetree.studies.store import PARTIAL, Store
-from kinetree.studies.store_creation import prepared
+from kinetree.simulation.outcomes import Outcome
+from kinetree.studies.store import PARTIAL, Store, prepare_store
 
 pytest.importorskip("zarr")
 SCRIPT = Path(killed_study.__file__)
@@ -76,9 +77,13 @@ def test_a_resumed_study_computes_missing_shards_only(undisturbed, tmp_path, mon
         write(self, k, arrays)
 
     monkeypatch.setattr(Store, "write", interrupted)
-    part = killed_study.study(tmp_path / "part.zarr")
+    with pytest.raises(
+        KeyboardInterrupt, match="the study was interrupted after 70 of 400 runs; they are `study` of"
+    ) as stop:
+        killed_study.study(tmp_path / "part.zarr")
+    part = stop.value.study
     assert not part.complete
-    assert int((part.status == Status.NOT_EVALUATED).sum()) == 400 - 7 * 10
+    assert int((part.status == Outcome.NOT_EVALUATED).sum()) == 400 - 7 * 10
     written.clear()
     monkeypatch.setattr(Store, "write", lambda self, k, arrays: (written.append(k), write(self, k, arrays)))
     assert killed_study.study(tmp_path / "part.zarr").complete
@@ -175,8 +180,6 @@ def test_stores_of_other_studies_are_refused(undisturbed, tmp_path, monkeypatch)
 
 def test_damaged_metadata_are_named(undisturbed, tmp_path):
     """Name a damaged zarr.json, whose bytes the same study in another folder has; refuse paths that are none."""
-    import shutil
-
     path = tmp_path / "store.zarr"
     shutil.copytree(undisturbed[0], path)
     (path / "zarr.json").write_text('{"attributes": ')
@@ -185,7 +188,9 @@ def test_damaged_metadata_are_named(undisturbed, tmp_path):
             call(path)
         assert str(caught.value).startswith(f"{path / 'zarr.json'}: is damaged (")
         assert str(caught.value).endswith("Start the same study in another folder, and copy its zarr.json to here")
-    prepared(undisturbed[1].plan, tmp_path / "other.zarr", killed_study.OPTIONS["shard"])  # a study begins with this
+    prepare_store(
+        undisturbed[1].plan, tmp_path / "other.zarr", killed_study.OPTIONS["shard"]
+    )  # a study begins with this
     shutil.copy(tmp_path / "other.zarr" / "zarr.json", path)
     assert contents(path) == contents(undisturbed[0])
     with pytest.raises(kt.InputError, match="store is 3; give the path of a folder, such as 'study.zarr', or None"):
@@ -193,9 +198,7 @@ def test_damaged_metadata_are_named(undisturbed, tmp_path):
 
 
 def test_damaged_shards_are_named(undisturbed, tmp_path):
-    """Find a damaged chunk by its checksum, name its file, and compute it anew once its statuses are removed."""
-    import shutil
-
+    """Find a damaged chunk by its checksum, name its file, and compute it anew once it is removed."""
     store = tmp_path / "bad.zarr"
     shutil.copytree(undisturbed[0], store)
     chunk = store / "rms" / "c" / "3"
@@ -205,10 +208,128 @@ def test_damaged_shards_are_named(undisturbed, tmp_path):
     with pytest.raises(kt.InputError) as caught:
         killed_study.study(store)
     assert f"{chunk}: shard 3 of the study is damaged" in str(caught.value)
-    assert f"remove {store / 'status' / 'c' / '3'}" in str(caught.value)
-    (store / "status" / "c" / "3").unlink()
+    assert "remove this file and call the study again" in str(caught.value)
+    chunk.unlink()
     assert killed_study.study(store).complete
     assert contents(store) == contents(undisturbed[0])
+
+
+@pytest.mark.parametrize("chunk", ["rms/c/3", "failed_at/c/3", "k/c/3", "q/c/3/0/0", "control.main_bearing/c/3/0"])
+def test_a_shard_that_lost_a_chunk_is_computed_again(chunk, undisturbed, tmp_path, monkeypatch):
+    """Lose one chunk of any array: its runs are not evaluated, rather than NaN, and the same call computes them."""
+    path, whole = undisturbed
+    store = tmp_path / "lost.zarr"
+    shutil.copytree(path, store)
+    (store / chunk).unlink()
+    found = kt.read_study(store)
+    assert not found.complete and found.evaluated == 390 and "10 not evaluated" in repr(found)
+    assert (found.status[30:40] == Outcome.NOT_EVALUATED).all()
+    assert len(found.failed) == int((whole.status[np.r_[:30, 40:400]] != Outcome.FINISHED).sum())
+    with pytest.raises(kt.InputError, match=r"is missing; call the study again, which computes this shard anew"):
+        Store(store, 400, 10).part(chunk.split("/")[0], 3)
+    written, write = [], Store.write
+    monkeypatch.setattr(Store, "write", lambda self, k, arrays: (written.append(k), write(self, k, arrays)))
+    again = killed_study.study(store)
+    assert again.complete and written == [3]
+    assert np.array_equal(again["rms"], whole["rms"], equal_nan=True)
+    assert contents(store) == contents(path)
+
+
+GAIN = 2.0
+
+
+def helper(x):
+    return GAIN * x
+
+
+def first(run, by=1.0):
+    return by * helper(run["control.main_bearing"][:, 0])
+
+
+class Weighted:
+    def __init__(self, weight):
+        self.weight = weight
+
+    def measure(self, run):
+        return self.weight * run["control.main_bearing"][:, 0]
+
+    def __call__(self, run):
+        return self.measure(run)
+
+
+SMALL = {"cycle": {"drive": "main_bearing", "speed": 3.0}, "steps": 8}
+
+
+def small(path, measure, **options):
+    over = {"m_c": kt.grid([1.0, 2.0])}
+    return kt.study(kt.load("press"), over, measures={"x": measure}, store=path, progress=False, **SMALL | options)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (partial(first, by=2.0), partial(first, by=3.0)), (Weighted(2.0).measure, Weighted(3.0).measure),
+        (Weighted(2.0), Weighted(3.0)), (lambda run: first(run), lambda run: first(run, 2.0)),
+    ],
+)  # fmt: skip
+def test_measures_with_other_data_belong_to_another_study(one, other, tmp_path):
+    """Refuse a partial, a bound method or an object with other data; the same ones find their numbers in the store."""
+    found = small(tmp_path / "s.zarr", one)
+    assert np.array_equal(small(tmp_path / "s.zarr", one)["x"], found["x"])
+    with pytest.raises(
+        kt.InputError, match="another study: the measures differ, or a function or number that they read"
+    ):
+        small(tmp_path / "s.zarr", other)
+
+
+@pytest.mark.parametrize("name", ["GAIN", "helper"])
+def test_what_measures_read_belongs_to_a_study(name, tmp_path, monkeypatch):
+    """Change a global or a helper that a measure reads: the store does not return the old numbers."""
+    path = tmp_path / "s.zarr"
+    old = small(path, first)["x"]
+    monkeypatch.setitem(globals(), name, 3.0 if name == "GAIN" else lambda x: 3.0 * x)
+    with pytest.raises(
+        kt.InputError, match="another study: the measures differ, or a function or number that they read"
+    ):
+        small(path, first)
+    assert np.allclose(small(tmp_path / "new.zarr", first)["x"], 1.5 * old)
+
+
+def test_what_a_control_reads_belongs_to_a_study(tmp_path, monkeypatch):
+    """Change a global that a control reads, in a simulated study: the store does not return the old numbers."""
+    control = kt.TorqueFunction(lambda t, q, qd: [-GAIN * qd[0], 0.1])
+
+    def swings(path):
+        return kt.study(
+            kt.load("planar_2r"), {"q.joint1": kt.grid([0.3, 0.7])}, measures={"x": "at_end q.joint1"}, store=path,
+            simulate={"duration": 0.3, "control": control}, progress=False,
+        )  # fmt: skip
+
+    old = swings(tmp_path / "s.zarr")["x"]
+    monkeypatch.setitem(globals(), "GAIN", 9.0)
+    with pytest.raises(
+        kt.InputError, match="the motion or the options of the simulation differ, or a function or number"
+    ):
+        swings(tmp_path / "s.zarr")
+    assert not np.allclose(swings(tmp_path / "new.zarr")["x"], old, rtol=1e-3)
+
+
+def test_what_has_no_content_is_refused_for_a_store(tmp_path):
+    """Refuse a measure that writes to an open file before anything is written; without a store it is evaluated."""
+    with open(tmp_path / "log", "w") as log:
+
+        def logged(run):
+            log.write("x")
+            return run["control.main_bearing"][:, 0]
+
+        message = (
+            "measures, 'x', the variable log of logged: is <_io.TextIOWrapper .*, whose content cannot be compared"
+        )
+        with pytest.raises(kt.InputError, match=message):
+            small(tmp_path / "s.zarr", logged)
+        assert not (tmp_path / "s.zarr").exists()
+        found = small(None, logged)
+        assert found.complete and found.plan.hash is None and found.save(tmp_path / "s.npz")
 
 
 def test_a_full_disk_keeps_what_is_done(undisturbed, tmp_path, monkeypatch):

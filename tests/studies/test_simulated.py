@@ -5,8 +5,8 @@ import pytest
 
 import everyday
 import kinetree as kt
+from kinetree.simulation.outcomes import Outcome
 from kinetree.studies.plan import plan_of
-from kinetree.studies.statuses import Status
 from press import press
 from tolerance import assert_close
 
@@ -19,7 +19,7 @@ def test_starts_and_parameters_vary_together():
         system, over, {"end": "at_end q.main"}, simulate={"duration": 0.2, "method": "rk4", "dt": 1e-3}
     )  # fmt: skip
     values = plan.space.values(0, 4)
-    found = plan.evaluation.outcome(values)
+    found = plan.evaluation.evaluate(values)
     for n in range(4):
         own = {"r": values["r"][n]}
         q = system.assemble(hold={"main": values["q.main"][n]}, parameters=own)
@@ -41,8 +41,8 @@ def test_runs_that_stop_keep_status_and_reason():
         arm, {"qd.joint1": kt.grid([0.0, 50.0])}, {"end": "at_end q.joint1"},
         simulate={"duration": 0.5, "method": "rk4", "dt": 1e-2, "forces": [kt.ExternalWrench(body, force=blow_up)]},
     )  # fmt: skip
-    found = plan.evaluation.outcome(plan.space.values(0, 2))
-    assert found.status[1] == Status.LOST
+    found = plan.evaluation.evaluate(plan.space.values(0, 2))
+    assert found.status[1] == Outcome.LOST
     assert "left the finite numbers" in found.reasons[1]
     assert 0.0 <= found.failed_at[1] < 0.5
 
@@ -56,7 +56,7 @@ def test_driven_joints_start_where_their_references_do():
         system, {"r": kt.grid([0.05, 0.07])}, {"peak": "peak control.main"},
         simulate={"duration": 0.3, "control": motion},
     )  # fmt: skip
-    found = plan.evaluation.outcome(plan.space.values(0, 2))
+    found = plan.evaluation.evaluate(plan.space.values(0, 2))
     one = kt.simulate(system, duration=0.3, control=motion, parameters={"r": 0.07})
     assert_close(found.run["control"][1], one["control"], 1e-6 * np.abs(one["control"]).max(), "torques of the drive")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import kinetree as kt
 from kinetree.studies.plan import Plan, plan_of
-from kinetree.studies.store_creation import default_shard
+from kinetree.studies.store import default_shard
 
 
 def test_shards_bound_memory(tmp_path, monkeypatch):

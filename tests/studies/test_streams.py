@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kinetree.studies.streams import permuted, sobol_points, uniforms
+from kinetree.studies.samplings import permute, sobol_points, uniforms
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 7), (3, 4), (5, 18), (998, 1001)])
@@ -25,9 +25,9 @@ def test_streams_differ_by_name_and_seed():
 @pytest.mark.parametrize("count", [1, 2, 3, 17, 64, 1000, 4097])
 def test_permutations_are_permutations_by_index(count):
     """Permute each index on its own, and meet every number once."""
-    whole = permuted(3, "k", np.arange(count), count)
+    whole = permute(3, "k", np.arange(count), count)
     assert sorted(whole.tolist()) == list(range(count))
     some = np.arange(count // 3, count // 2 + 1)
-    assert np.array_equal(permuted(3, "k", some, count), whole[some])
+    assert np.array_equal(permute(3, "k", some, count), whole[some])
     if count > 16:
         assert np.abs(np.corrcoef(np.arange(count), whole)[0, 1]) < 0.5

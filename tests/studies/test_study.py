@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.simulation.outcomes import Outcome
 from kinetree.studies.evaluating import evaluate
 from kinetree.studies.plan import Plan
-from kinetree.studies.statuses import Status
-from kinetree.studies.study import evaluated
+from kinetree.studies.study import evaluate_plan
 from press import press
 from tolerance import assert_close
 
@@ -37,8 +37,8 @@ def test_results_have_the_shape_of_the_grids(mapped):
 
 def test_designs_whose_loops_do_not_close_are_listed(mapped):
     """Keep the designs that work, and name instant and loop of the others."""
-    assert (mapped.status[:8] == Status.FINISHED).all()
-    assert (mapped.status[8:] == Status.OPEN).all()
+    assert (mapped.status[:8] == Outcome.FINISHED).all()
+    assert (mapped.status[8:] == Outcome.OPEN).all()
     assert np.isnan(mapped["peak"][2]).all()
     assert np.isfinite(mapped["peak"][:2]).all()
     assert len(mapped.failed) == 4
@@ -85,7 +85,7 @@ def test_bits_do_not_depend_on_blocks_or_processes(monkeypatch):
     measures = {"rms": "rms control.main", "pin": "peak radial.crank_pin", "mean": "mean power.main"}
     found = kt.study(press(), over, cycle=CYCLE, steps=24, samples=37, seed=5, measures=measures)
     monkeypatch.setattr(Plan, "block", 7)
-    again = evaluated(pickle.loads(pickle.dumps(found.plan)))
+    again = evaluate_plan(pickle.loads(pickle.dumps(found.plan)))
     part = evaluate(found.plan, 11, 13)
     for name in measures:
         assert np.array_equal(found[name], again[name]), name
@@ -98,7 +98,7 @@ def test_bits_of_common_motions_do_not_depend_on_blocks(monkeypatch):
     found = kt.study(press(), over, cycle=CYCLE, steps=24, samples=21, measures=measures)
     assert found.plan.evaluation.same_for_all
     monkeypatch.setattr(Plan, "block", 1)
-    again = evaluated(found.plan)
+    again = evaluate_plan(found.plan)
     for name in measures:
         assert np.array_equal(found[name], again[name]), name
 
@@ -114,10 +114,12 @@ def test_interruption_keeps_what_is_done(monkeypatch):
         return run["control.main"].max(axis=1)
 
     monkeypatch.setattr(Plan, "block", 4)
-    found = kt.study(press(), {"m": kt.grid(0.0, 3.0, 20)}, cycle=CYCLE, steps=12, measures={"x": interrupting})
+    with pytest.raises(KeyboardInterrupt, match="the study was interrupted after 8 of 20 runs") as stop:
+        kt.study(press(), {"m": kt.grid(0.0, 3.0, 20)}, cycle=CYCLE, steps=12, measures={"x": interrupting})
+    found = stop.value.study
     assert not found.complete
     assert np.isfinite(found["x"][:8]).all()
-    assert (found.status[8:] == Status.NOT_EVALUATED).all()
+    assert (found.status[8:] == Outcome.NOT_EVALUATED).all()
     assert "12 not evaluated" in repr(found)
     assert len(found.failed) == 0
 
@@ -128,8 +130,10 @@ def test_measures_that_are_not_numbers_have_a_status():
         press(), {"m": kt.grid([1.0, 2.0])}, cycle=CYCLE, steps=12,
         measures={"x": lambda run: np.where(run.parameters[:, 0] > 1.5, np.nan, 1.0), "rms": "rms control.main"},
     )  # fmt: skip
-    assert found.status.tolist() == [Status.FINISHED, Status.NOT_A_NUMBER]
+    assert found.status.tolist() == [Outcome.FINISHED, Outcome.NOT_A_NUMBER]
     assert found.failed[0].reason == "the measure 'x' is not a finite number"
+    line = "1 failed, the first is run 1 (m = 2): the measure 'x' is not a finite number"
+    assert str(found) == f"{found!r}\n  {line}" and line in found._repr_html_().replace("&#x27;", "'")
     assert np.isnan(found["rms"][1])
 
 
@@ -138,13 +142,13 @@ def test_measures_that_are_not_numbers_have_a_status():
     [
         ({"over": {"mm": kt.grid([1.0])}}, "no free parameter or initial state 'mm'; did you mean 'm'?"),
         ({"over": {"q.mian": kt.grid([1.0])}}, "no free parameter or initial state 'q.mian'; did you mean 'q.main'?"),
-        ({"over": {"h": kt.grid([1.0])}}, "the parameter 'h' of 'press' is fixed; declare it free"),
+        ({"over": {"mass.slidr": kt.grid([1.0])}}, "no number of 'press' matches 'mass.slidr'; available: mass."),
         ({"over": {"q.main": kt.grid([1.0])}}, "'q.main' is an initial state, and a motion determines all states"),
         ({"cycle": None}, "give one of motion={joint: reference}, cycle="),
         ({"cycle": {"drive": "main"}}, "cycle is {'drive': 'main'}; give {'drive': joint, 'speed': rad/s}"),
         ({"cycle": {"drive": "main", "speed": 0.0}}, "the speed of cycle is 0"),
         ({"duration": 3.0}, "a cycle has its own duration"),
-        ({"parameters": [1.0]}, "parameters have shape (1,); expected [3]"),
+        ({"parameters": [1.0]}, "parameters have shape (1,); expected [..., 3], for m, r, k"),
         ({"parameters": {"r": 0.4}}, "with the driven joints of t = 0 s and the nominal parameters"),
     ],
 )

@@ -3,8 +3,7 @@
 import numpy as np
 
 import kinetree as kt
-from kinetree.studies.space import Space, space_of
-from kinetree.studies.varied import Varied
+from kinetree.studies.space import Space, Varied, space_of
 
 OVER = {"a": kt.grid(1.0, 2.0, 3), "u": kt.uniform(0.0, 1.0), "b": kt.grid([5.0, 7.0]), "s": kt.sobol(0.0, 9.0)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import zarr
 
-from kinetree.studies.zarr_arrays import created, encoded
+from kinetree.studies.zarr_arrays import create_array, encode_chunk
 
 
 def test_chunks_are_those_of_zarr(tmp_path):
@@ -13,8 +13,8 @@ def test_chunks_are_those_of_zarr(tmp_path):
     group = zarr.open_group(str(tmp_path / "z"), mode="w", zarr_format=3)
     for name, values in (("x", np.random.default_rng(1).normal(size=(5, 3))), ("s", np.arange(5, dtype=np.uint8))):
         dims, units = ("a", "b")[: values.ndim], {"units": "m"}
-        array = created(group, name, values.shape, (7, *values.shape[1:]), values.dtype, dims, units)
+        array = create_array(group, name, values.shape, (7, *values.shape[1:]), values.dtype, dims, units)
         array[...] = values
         found = (tmp_path / "z" / name / "c" / "/".join(["0"] * values.ndim)).read_bytes()
-        assert encoded(values, 7) == found
+        assert encode_chunk(values, 7) == found
         assert dict(array.attrs) == units

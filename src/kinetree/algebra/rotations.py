@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import atan2, hypot
 from typing import Any
 
 from .scalars import Scalar, cos, is_number, sin, snap
@@ -145,14 +147,27 @@ def _is_signed_permutation(m: Matrix) -> bool:
     return all(x in (0.0, 1.0, -1.0) for row in m for x in row)
 
 
-def snapped(m: Matrix) -> Matrix:
+def snap_to_axes(m: Matrix) -> Matrix:
     """Return the matrix with the rounding noise of zeros and ones cleared."""
     return tuple(tuple(map(snap, row)) for row in m)  # type: ignore[return-value]
 
 
 def from_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Matrix:
     """Return Rz(yaw) Ry(pitch) Rx(roll), the fixed-axis angles of URDF [rad]."""
-    return snapped((about(2, yaw) @ about(1, pitch) @ about(0, roll)).matrix())
+    return snap_to_axes((about(2, yaw) @ about(1, pitch) @ about(0, roll)).matrix())
+
+
+UPRIGHT = 1e-9
+"""The cosine of the pitch below which roll and yaw are about one axis."""
+
+
+def rpy_of(rotation: Sequence[Any]) -> tuple[float, float, float]:
+    """Return roll, pitch and yaw of a rotation [rad]; yaw is zero where roll and yaw are about one axis."""
+    (xx, _, _), (yx, yy, yz), (zx, zy, zz) = ([float(x) for x in row] for row in rotation)
+    flat = hypot(xx, yx)
+    if flat < UPRIGHT:
+        return atan2(-yz, yy), atan2(-zx, flat), 0.0
+    return atan2(zy, zz), atan2(-zx, flat), atan2(yx, xx)
 
 
 def from_axis_angle(axis: Vector, angle: Scalar) -> Matrix:
@@ -160,7 +175,7 @@ def from_axis_angle(axis: Vector, angle: Scalar) -> Matrix:
     x, y, z = axis
     c, s = cos(angle), sin(angle)
     d = 1.0 - c
-    return snapped(
+    return snap_to_axes(
         (
             (c + d * x * x, d * x * y - s * z, d * x * z + s * y),
             (d * x * y + s * z, c + d * y * y, d * y * z - s * x),
@@ -187,4 +202,4 @@ def from_euler(sequence: str, angles) -> Matrix:
     r = ONE
     for letter, angle in zip(sequence, angles, strict=True):
         r = r @ about("xyz".index(letter), angle)
-    return snapped(r.matrix())
+    return snap_to_axes(r.matrix())

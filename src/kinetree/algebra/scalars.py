@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 Scalar = Any
 """A float, a traced value, an expression of parameters: anything with the operators + - * /."""
 
@@ -50,7 +52,28 @@ def where(condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:
     """Return `yes` where the condition holds, else `no`; both are computed."""
     if isinstance(condition, bool | int | float):
         return yes if condition else no
+    if isinstance(condition, np.ndarray | np.generic):
+        return np.where(condition, yes, no)
     return condition.where(yes, no)
+
+
+def absolute(x: Scalar) -> Scalar:
+    """Return |x|."""
+    return abs(x) if is_number(x) else where(x < 0.0, -x, x)
+
+
+def maximum(first: Scalar, *others: Scalar) -> Scalar:
+    """Return the largest of some values; of two, the first one if one is not a number."""
+    for x in others:
+        first = where(first < x, x, first)
+    return first
+
+
+def minimum(first: Scalar, *others: Scalar) -> Scalar:
+    """Return the smallest of some values; of two, the first one if one is not a number."""
+    for x in others:
+        first = where(x < first, x, first)
+    return first
 
 
 def logical_and(a: Scalar, b: Scalar) -> Scalar:

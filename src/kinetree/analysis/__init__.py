@@ -1,1 +1,1 @@
-"""Analyses of a System: verification by other routes, causes of a torque, operation counts, loops, symbols."""
+"""The equations of small mechanisms in symbols."""

@@ -10,26 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._support.checks import real_array, whole
+from .._support.pictures import picture
+from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
-from ..compiled import CompiledMechanism
 from ..errors import InputError
 from ..model.axes import axis_labels, axis_names, entries
-from ..model.parameter_values import Named
-from ..numbers import real_array, whole
-from ..pictures import picture
-from .joint_entries import listed
+from ..model.mechanism import Named, one_set
+from ..runtime.compiled import CompiledMechanism
+from .joint_entries import as_list
 from .loops.actuation import actuated_torques, dofs
-from .loops.assembly import assemble as assemble_one
 from .loops.batch_assembly import assemble
 from .loops.independence import independent
-from .loops.placements import parameters_of
 
 SAMPLES = 61
 """The default number of positions of a joint."""
 
 
-@dataclass(frozen=True)
-class Balance:
+@dataclass(frozen=True, repr=False)
+class Balance(Displayed):
     """Torques that hold a mechanism at rest over positions of one joint or two, with and without its forces.
 
     `over` has the joints with their positions, [n] each. The coordinates `q` [n, nq] or [n, m, nq] are those of the
@@ -76,17 +75,12 @@ class Balance:
         """Draw the torques, curves over one joint or maps over two; return the figure, or write it to `path`."""
         return picture("balance_plot")(self, path, **options)
 
-    def __str__(self) -> str:
+    def display(self) -> list[str | Table]:
         """Return a table of peak and RMS torques."""
-        heads = ("joint", "unit", "peak", "RMS", "peak without", "RMS without")
-        rows = [heads, *self.rows()]
-        widths = [max(len(row[k]) for row in rows) for k in range(len(heads))]
         over = " and ".join(name for name, _ in self.over)
-        lines = [f"{self.mechanism}: torques at rest over {over}, under gravity and forces, and without the forces"]
-        for row in rows:
-            cells = [f"{x:<{w}}" if k < 2 else f"{x:>{w}}" for k, (x, w) in enumerate(zip(row, widths, strict=True))]
-            lines.append("  ".join(cells).rstrip())
-        return "\n".join(lines)
+        heads = ("joint", "unit", "peak", "RMS", "peak without", "RMS without")
+        text = f"{self.mechanism}: torques at rest over {over}, under gravity and forces, and without the forces"
+        return [text, Table(heads, tuple(self.rows()))]
 
     def _largest(self, x: Numbers) -> Numbers:
         return np.abs(x).reshape(-1, x.shape[-1]).max(axis=0)
@@ -109,9 +103,7 @@ def balance(
     All other joints stay at `q`, by default at zero displacement; those of a closed mechanism follow its loops, from
     its assembled position. `actuated` are the joints that hold it, by default all, or the independent ones.
     """
-    values = parameters_of(system, parameters)
-    if values is not None and values.ndim > 1:
-        raise InputError(f"parameters have shape {values.shape}; a balance is that of one design: give one set")
+    values = one_set(system.mechanism, parameters, "balance")
     axes = tuple((str(name), _positions(system, name, given, samples)) for name, given in _one_or_two(over).items())
     grid = dict(zip((name for name, _ in axes), np.meshgrid(*(x for _, x in axes), indexing="ij"), strict=True))
     states, leads = _states(system, grid, q, values)
@@ -165,7 +157,7 @@ def _states(
         for name, values in grid.items():
             out[..., entries(m, name, 0)[0]] = values
         return out, []
-    start = assemble_one(system, q, parameters=parameters)
+    start = assemble(system, q, parameters=parameters)
     labels = axis_labels(m, 0)
     names = list(independent(system, start, prefer=list(grid), parameters=parameters).names)
     if not set(names) <= set(labels):  # velocities of quaternions are not coordinates, which could be held
@@ -185,4 +177,4 @@ def _held(system: CompiledMechanism, q: Numbers, actuated: str | Iterable[str], 
     if not system.closures:
         return np.asarray(system.gravity_torque(q, **options), dtype=float)
     rest = np.zeros((prod(q.shape[:-1]), system.nv)).reshape(*q.shape[:-1], system.nv)
-    return actuated_torques(system, q, rest, rest, listed(actuated), **options)
+    return actuated_torques(system, q, rest, rest, as_list(actuated), **options)

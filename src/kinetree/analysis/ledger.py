@@ -7,20 +7,71 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
-from ..compiled import CompiledMechanism
 from ..errors import InputError, unknown_name
-from ..formulations.kinematics import gravity
+from ..formulations.kinematics import BodyState, body_states, gravity
 from ..joints import kind
-from ..model.mechanism import Mechanism, resolved
-from .body_motion import body_motions
+from ..model.mechanism import Mechanism, resolve_parts
+from ..runtime.compiled import CompiledMechanism
+
+# --- The motion of each body in the ground's axes: its center of mass, its columns of N, and the wrench it requires.
+
+
+@dataclass(frozen=True)
+class BodyMotion:
+    """A body with N [6, nv], its twist [omega; v] at the center of mass per unit qd, and the rate of that twist."""
+
+    body: BodyState
+    N: Numbers
+    dw: Numbers
+    dc: Numbers
+
+    def wrench(self, acceleration: Numbers | None = None) -> Numbers:
+        """Return the wrench [n; f] about the center of mass that causes the motion, by the Newton-Euler equations."""
+        b = self.body
+        n = b.I @ self.dw + np.cross(b.w, b.I @ b.w)
+        return np.concatenate([n, b.m * (self.dc if acceleration is None else acceleration)])
+
+
+def body_motions(mechanism: Mechanism, q: Numbers, qd: Numbers | None = None, qdd: Numbers | None = None):
+    """Return the motion of every body for joint velocities and accelerations, which are zero by default."""
+    states = body_states(mechanism, q, qd)
+    speed = np.zeros(mechanism.nv) if qd is None else np.asarray(qd, dtype=float)
+    rate = np.zeros(mechanism.nv) if qdd is None else np.asarray(qdd, dtype=float)
+    out: list[BodyMotion] = []
+    origins: list[tuple[Numbers, Numbers]] = []  # dw and dv of each body origin
+    columns: list[Numbers] = []
+    for b in states:
+        own = b.P @ rate[b.dofs] + b.dP @ speed[b.dofs]
+        N = np.zeros((6, mechanism.nv))
+        if b.parent < 0:
+            dw, dv = own[:3], own[3:]
+        else:
+            p, (dwp, dvp) = states[b.parent], origins[b.parent]
+            r = b.o - p.o
+            dw = dwp + own[:3]
+            dv = dvp + np.cross(dwp, r) + np.cross(p.w, b.v - p.v) + own[3:]
+            N = _shifted(columns[b.parent], r)
+        N[:, b.dofs] += b.P
+        origins.append((dw, dv))
+        columns.append(N)
+        dc = dv + np.cross(dw, b.d) + np.cross(b.w, np.cross(b.w, b.d))
+        out.append(BodyMotion(b, _shifted(N, b.d), dw, dc))
+    return out
+
+
+def _shifted(N: Numbers, r: Numbers) -> Numbers:
+    """Return twists shifted to a point at the offset r."""
+    return np.vstack([N[:3], N[3:] + np.cross(N[:3].T, r).T])
+
 
 CAUSES = ("inertia", "convective", "gravity", "external")
 """Causes that act through the bodies; armature and friction act in the joints themselves."""
 
 
-@dataclass(frozen=True)
-class Ledger:
+@dataclass(frozen=True, repr=False)
+class Ledger(Displayed):
     """Each torque as a sum: `parts` [..., cause, body, nv] by CAUSES and bodies, `armature` and `friction` [..., nv].
 
     `torque` is the inverse dynamics of the compiled recursion. All parts but friction add up to it. Friction is that of
@@ -74,6 +125,20 @@ class Ledger:
         """Return one state as text: a row per axis and a column per cause, then the same with a column per body."""
         if self.torque.ndim != 1:
             raise InputError(f"the ledger holds states of shape {self.torque.shape[:-1]}; a table shows one of them")
+        causes, bodies = (table.text() for table in self._tables(digits))
+        return "\n\n".join((causes, bodies, self._sum()))
+
+    def display(self) -> list[str | Table]:
+        """Return the tables of one state, or the shape of many."""
+        if self.torque.ndim != 1:
+            return [f"causes of torques in states of shape {self.torque.shape[:-1]}", self._sum()]
+        causes, bodies = self._tables(4)
+        return [causes, "", bodies, "", self._sum()]
+
+    def _sum(self) -> str:
+        return f"The parts add up to the torque within {self.rounding:.1e} of their size."
+
+    def _tables(self, digits: int) -> tuple[Table, Table]:
         causes = {
             **self.by_cause,
             "torque": self.torque,
@@ -81,24 +146,15 @@ class Ledger:
             "with friction": self.with_friction,
         }
         labels = [f"{axis} [{unit}]" for axis, unit in zip(self.axes, self.units, strict=True)]
-        return "\n\n".join(
-            (
-                _table("by cause", labels, causes, digits),
-                _table("by body", labels, {**self.by_body, "armature": self.armature, "torque": self.torque}, digits),
-                f"The parts add up to the torque within {self.rounding:.1e} of their size.",
-            )
-        )
-
-    def __str__(self) -> str:
-        """Return the table."""
-        return self.table()
+        bodies = {**self.by_body, "armature": self.armature, "torque": self.torque}
+        return _table("by cause", labels, causes, digits), _table("by body", labels, bodies, digits)
 
 
 def ledger(
     system: CompiledMechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None
 ) -> Ledger:
     """Return the causes of the torques of a motion; all arrays may have leading axes."""
-    torque = np.asarray(system.inverse_dynamics(q, qd, qdd, wrenches=wrenches), dtype=float)
+    torque = np.asarray(system.inverse_dynamics(q, qd, qdd, wrenches=wrenches, forces=False), dtype=float)
     mechanism = system.mechanism
     shape = torque.shape[:-1]
     nb, nv = len(mechanism.bodies), mechanism.nv
@@ -141,7 +197,7 @@ def _parts(mechanism: Mechanism, q: Numbers, qd: Numbers, qdd: Numbers, wrenches
 
 
 def _of_joints(mechanism: Mechanism, name: str) -> Numbers:
-    joints = resolved(mechanism.joints, mechanism.values())
+    joints = resolve_parts(mechanism.joints, mechanism.values())
     numbers = [x for j in joints for x in (getattr(j, name) or (0.0,) * kind(j.kind).NV)]
     return np.array(numbers, dtype=float)
 
@@ -156,12 +212,7 @@ def _axes(mechanism: Mechanism) -> list[tuple[str, str]]:
     return out
 
 
-def _table(title: str, rows: list[str], columns: dict[str, Numbers], digits: int) -> str:
+def _table(title: str, rows: list[str], columns: dict[str, Numbers], digits: int) -> Table:
     noise = 1e-14 * np.max([np.abs(values) for values in columns.values()], axis=0)  # rounding left of exact zeros
-    cells = {name: [f"{x:.{digits}g}" for x in np.where(np.abs(v) <= noise, 0.0, v)] for name, v in columns.items()}
-    widths = {name: max(len(name), *map(len, texts), 1) + 2 for name, texts in cells.items()}
-    first = max(len(title), *map(len, rows), 1)
-    lines = [f"{title:<{first}}" + "".join(f"{name:>{widths[name]}}" for name in columns)]
-    for k, label in enumerate(rows):
-        lines.append(f"{label:<{first}}" + "".join(f"{cells[name][k]:>{widths[name]}}" for name in columns))
-    return "\n".join(lines)
+    cells = [[f"{x:.{digits}g}" for x in np.where(np.abs(v) <= noise, 0.0, v)] for v in columns.values()]
+    return Table((title, *columns), tuple(zip(rows, *cells, strict=True)))

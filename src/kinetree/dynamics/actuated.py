@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from ..algebra.definite import Definite
 from ..algebra.spatial import Wrench
-from . import closed, forward
+from . import closed, forward, hybrid
 from .closure import Row, of_row, rows
 from .inverse import inverse_dynamics, newton_euler
+
+ROUNDING = 1e-14
+"""The ratio of a pivot to its diagonal entry below which it would be rounding; weights keep pivots far above."""
 
 
 def actuated_torques(tree, driven=frozenset()):
@@ -31,6 +38,76 @@ def actuated_torques(tree, driven=frozenset()):
     tau = [x if k in driven else 0.0 for k, x in enumerate(left)]
     missing = [0.0 if k in driven else x for k, x in enumerate(left)]
     return tau, multipliers, missing, rank
+
+
+def computed_torques(
+    tree, leaders: frozenset[int], wanted: Mapping[int, Any], weights: Mapping[int, float]
+) -> list[Any]:
+    """Return the torques, in the actuated joints alone, that give these joints accelerations.
+
+    `wanted` and `weights` are by label of the actuated degrees of freedom a, and `leaders` are those of them, l, that
+    determine the motion: qd = G qd_l. With the others r, R = G_r, and b the torques of hybrid dynamics that drive the
+    leaders alone, passive torques tau included (docs/theory/closed-loops.md):
+
+        G^T (I qdd + h - tau) = b,    tau_l + R^T tau_r = b,    (W_r + R W_l R^T) tau_r = R W_l b
+
+    for the least tau_a^T W tau_a. If accelerations of r contradict those of l by e, those of l change by d,
+    (W_r + R W_l R^T) y = e, d = W_l R^T y: the nearest ones that the loops allow, in the norm of W^-1. All are NaN
+    where the actuated joints do not determine the motion.
+    """
+    given, rank = tree.joints("tau"), tree.nv - len(leaders)
+    first, others = sorted(leaders), sorted(set(wanted) - leaders)
+    qdd, loads = _led(tree, leaders, wanted, rank)
+    R: list[dict[int, Any]] = []
+    factors = None
+    if others:
+        R = _ratios(tree, leaders, others)
+        S = [
+            [sum((weights[k] * R[n][k] * R[m][k] for k in first), start=0.0) for m in range(len(R))]
+            for n in range(len(R))
+        ]
+        for n, k in enumerate(others):
+            S[n][n] = S[n][n] + weights[k]
+        factors = Definite(S, [ROUNDING] * len(S), [0.0] * len(S))
+        y = factors.solve([wanted[k] - qdd[k] for k in others])
+        nearest = {k: wanted[k] + weights[k] * _along(R, y, k) for k in first}
+        qdd, loads = _led(tree, leaders, nearest, rank)
+    b = hybrid.torques(tree, leaders, given, qdd, loads)
+    b = [x - tau for x, tau in zip(b, given, strict=True)]
+    out = [b[k] if k in leaders else 0.0 for k in range(tree.nv)]
+    if factors is not None:
+        shares = factors.solve([sum((r[k] * weights[k] * b[k] for k in first), start=0.0) for r in R])
+        for k in first:
+            out[k] = b[k] - _along(R, shares, k)
+        for k, share in zip(others, shares, strict=True):
+            out[k] = share
+    return out
+
+
+def _led(tree, leaders: frozenset[int], wanted: Mapping[int, Any], rank: int) -> tuple[list, list]:
+    """Return qdd of all joints with the wanted ones of the leaders, and the equations with their multipliers."""
+    for i in tree.records:
+        i.qdd = tuple(wanted[k] if k in leaders else 0.0 for k in i.labels)
+    return hybrid.accelerations(tree, leaders, rank)
+
+
+def _ratios(tree, leaders: frozenset[int], others: list[int]) -> list[dict[int, Any]]:
+    """Return R = G_r by rows: a unit torque in r loads the leaders by G^T e_r = (J^T lambda)_l, where all are held."""
+    equations, out = rows(tree), []
+    for other in others:
+        unit = [1.0 if k == other else 0.0 for k in range(tree.nv)]
+        row = dict.fromkeys(sorted(leaders), 0.0)
+        for equation, multiplier in zip(equations, _pulled(tree, equations, unit, leaders), strict=True):
+            for k, x in of_row(equation).items():
+                if k in leaders:
+                    row[k] = row[k] + x * multiplier
+        out.append(row)
+    return out
+
+
+def _along(R: list[dict[int, Any]], x: list, k: int) -> Any:
+    """Return an entry of R^T x."""
+    return sum((row[k] * value for row, value in zip(R, x, strict=True)), start=0.0)
 
 
 def _left(needed: list, equations: list[Row], multipliers: list) -> list:

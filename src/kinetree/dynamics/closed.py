@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ..algebra.definite import Definite
-from ..algebra.spatial import Wrench, power
+from ..algebra.propagation import Propagation
+from ..algebra.spatial import Twist, Wrench, power
 from . import forward
 from .closure import Row, of_row, rows
 from .inverse import newton_euler
@@ -16,9 +17,16 @@ def forward_dynamics(tree, rate: float = 0.0):
 
     With a `rate` a [1/s], Baumgarte's: J qdd + dJ/dt qd + 2 a J qd + a^2 residual = 0; gaps decay as exp(-a t).
     """
+    return loaded_motion(tree, rate)[0]
+
+
+def loaded_motion(tree, rate: float = 0.0) -> tuple[list, list]:
+    """Return qdd of `forward_dynamics`, and the equations of the loops with their multipliers."""
     if not tree.mechanism.closures:
-        return forward.forward_dynamics(tree)
-    return accelerations(moving(tree), rate)
+        return forward.forward_dynamics(tree), []
+    pulls = moving(tree)
+    found = pulls.balance(_decaying(pulls.rows, rate))
+    return pulls.accelerate(), list(zip(pulls.rows, found, strict=True))
 
 
 def multipliers(tree):
@@ -82,8 +90,13 @@ class Loaded(Protocol):
 
 def accelerations(pulls: Loaded, rate: float = 0.0):
     """Return qdd with J qdd + dJ/dt qd + 2 a J qd + a^2 residual = 0, with Baumgarte's rate a.   [Saha2013] (53)"""
-    pulls.balance([row.bias + 2.0 * rate * row.rate + rate * rate * row.residual for row in pulls.rows])
+    pulls.balance(_decaying(pulls.rows, rate))
     return pulls.accelerate()
+
+
+def _decaying(equations: list[Row], rate: float) -> list:
+    """Return dJ/dt qd + 2 a J qd + a^2 residual of all equations."""
+    return [row.bias + 2.0 * rate * row.rate + rate * rate * row.residual for row in equations]
 
 
 def forces(pulls: Loaded):
@@ -201,6 +214,18 @@ class Pulls:
                 if k in y and m in y:
                     total = total + y[k] * y[m] * pivot.inverse
         return total
+
+
+def pulled(w: Wrench, A: Propagation, columns: list[Twist], psi: list[Wrench]) -> tuple[list, Wrench]:
+    """Return the pulls y of a unit multiplier on the pivots of a body, and the wrench that goes on to its parent.
+
+    w is the wrench on the body, as in `Pulls`; columns and psi are those of its pivots, in their order.
+    """
+    y = []
+    for p, x in zip(columns, psi, strict=True):
+        y.append(-power(w, p))
+        w = w + x * y[-1]
+    return y, A.T @ w
 
 
 def moving(tree) -> Pulls:

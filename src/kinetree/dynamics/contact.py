@@ -7,12 +7,15 @@ reaction on the body of the surface.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
-from .. import contacts
+from .. import contact_geometry
 from ..algebra.poses import Pose
+from ..algebra.propagation import Propagation
 from ..algebra.spatial import Twist, power
-from ..algebra.vectors import Matrix, Vector, add, matmul, transpose
+from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, add, matmul, transpose
+from ..loops.blocks import Equation
 from .closed import Pulls, rested
 from .closure import Row, end, of_row, relative, row_of, rows
 from .kinematics import place
@@ -21,7 +24,7 @@ from .kinematics import place
 class Touch:
     """A candidate at one state: its rows (normal and two tangents), its gap, and its geometry in the surface's axes."""
 
-    def __init__(self, record: Any, motion: Any, found: contacts.Candidate) -> None:
+    def __init__(self, record: Any, motion: Any, found: contact_geometry.Candidate) -> None:
         """Make the three rows of a candidate."""
         self.record, self.gap = record, found.gap
         self.rows: list[Row] = [row_of(record, motion, e) for e in found.equations]
@@ -29,9 +32,7 @@ class Touch:
 
     def placed(self) -> tuple[Vector, Matrix]:
         """Return the point of contact and its axes (rows n, t1, t2) in the ground's frame; bodies have poses T."""
-        a = self.record.a
-        own = getattr(a.record, "T", None)
-        pose = (own if isinstance(own, Pose) else Pose()).then(a.R, a.r)
+        pose = _pose_of(self.record.a)
         return pose.place(self._place), transpose(matmul(pose.R, transpose(self._axes)))
 
 
@@ -40,9 +41,54 @@ def touches(tree) -> list[Touch]:
     out = []
     for record in tree.contacts:
         motion = relative(end(record.chain_a, record.a), end(record.chain_b, record.b))
-        found = contacts.candidates(record.contact, motion.r, motion.R, motion.w, motion.v)
+        found = contact_geometry.candidates(record.contact, motion.r, motion.R, motion.w, motion.v)
         out += [Touch(record, motion, x) for x in found]
     return out
+
+
+def _pose_of(frame: Any) -> Pose:
+    """Return the pose of a frame in the ground's frame; bodies have poses T."""
+    own = getattr(frame.record, "T", None)
+    return (own if isinstance(own, Pose) else Pose()).then(frame.R, frame.r)
+
+
+class Pair:
+    """A body and a surface that it may touch: the motion of the body's working frame in the frame of the surface.
+
+    `units` are the rows of the six entries of the relative twist, `places` and `turns` the positions and axes of the
+    shapes in the working frame, by contact.
+    """
+
+    def __init__(self, records: list[Any]) -> None:
+        """Take the records of the contacts of a body with a surface."""
+        first = records[0]
+        self.chain_a, self.chain_b, self.a = first.chain_a, first.chain_b, first.a
+        self.b = FrameOfBody(first.b.record)
+        self.motion = relative(end(self.chain_a, self.a), end(self.chain_b, self.b))
+        self.units = [self.row(n, f) for n, f in (*((e, ZERO) for e in IDENTITY), *((ZERO, e) for e in IDENTITY))]
+
+    def row(self, n: Vector, f: Vector) -> Row:
+        """Return the row of the rate n . w + f . v of the relative motion."""
+        return row_of(self, self.motion, Equation("", "", 0.0, n=n, f=f, dn=ZERO, df=ZERO))
+
+    def entries(self) -> list:
+        """Return rotation, position and twist of the body relative to the surface: 18 scalars."""
+        m = self.motion
+        return [*(x for row in m.R for x in row), *m.r, *m.w, *m.v]
+
+    def surface(self) -> Pose:
+        """Return the pose of the surface in the ground's frame; bodies have poses T."""
+        return _pose_of(self.a)
+
+
+@dataclass(frozen=True)
+class FrameOfBody:
+    """The working frame of a body, as the frame at the end of a chain."""
+
+    record: Any
+    r: Vector = ZERO
+    R: Matrix = IDENTITY
+    A: Propagation = field(default_factory=Propagation)
 
 
 def contact_motion(tree) -> tuple[list, ...]:
@@ -68,8 +114,8 @@ def contact_motion(tree) -> tuple[list, ...]:
     )
 
 
-def of_accelerations(tree, touched: list[Touch], qdd: list) -> list:
-    """Return J qdd of all rows, by the accelerations of the bodies: no row of J is formed."""
+def of_accelerations(tree, rows: list[Row], qdd: list) -> list:
+    """Return J qdd of rows, by the accelerations of the bodies: no row of J is formed."""
     tree.ground.mu = Twist()
 
     @tree.outward
@@ -79,9 +125,7 @@ def of_accelerations(tree, touched: list[Touch], qdd: list) -> list:
             i.mu += pk * qdd[label]
 
     return [
-        sum((power(w, tip.mu) for _, tip, w in row.wrenches if isinstance(tip.mu, Twist)), start=0.0)
-        for x in touched
-        for row in x.rows
+        sum((power(w, tip.mu) for _, tip, w in row.wrenches if isinstance(tip.mu, Twist)), start=0.0) for row in rows
     ]
 
 

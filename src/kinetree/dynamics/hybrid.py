@@ -26,8 +26,11 @@ def hybrid_dynamics(tree, driven=frozenset()):
     return qdd, torques(tree, driven, given, qdd, loads)
 
 
-def accelerations(tree, driven=frozenset()):
-    """Return qdd of all joints, and the equations of the loops with their multipliers."""
+def accelerations(tree, driven=frozenset(), rank: int = 0):
+    """Return qdd of all joints, and the equations of the loops with their multipliers.
+
+    Those of free joints are NaN where fewer than `rank` equations are independent with the driven joints locked.
+    """
     for i in tree.records:
         i.qdd = tuple(x if k in driven else 0.0 for k, x in zip(i.labels, i.qdd, strict=True))
     given, loads = tree.joints("qdd"), []
@@ -35,7 +38,8 @@ def accelerations(tree, driven=frozenset()):
     forward.eliminate(tree, driven)
     if tree.mechanism.closures:
         equations = [_accelerated(row, given) for row in rows(tree)]
-        loads = list(zip(equations, closed.forces(closed.Pulls(tree, equations)), strict=True))
+        pulls = closed.Pulls(tree, equations)
+        loads = list(zip(equations, pulls.balance([row.bias for row in equations], rank), strict=True))
     found = forward.accelerate(tree)
     return [a if k in driven else x for k, (a, x) in enumerate(zip(given, found, strict=True))], loads
 

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..algebra.arrays import Numbers
+from ..analysis.joint_entries import numbers
 from ..errors import writing
 from ..results.trajectory import Trajectory
-from ..simulation.control.following import followed
-from ..simulator import simulate
+from ..simulation.acting.sampled import sample_reference
+from ..simulation.simulate import simulate
 from ..system import System
 from .paths import made_folder
 
@@ -58,7 +61,7 @@ class Experiment:
 
         Coordinates of joints that are not driven have NaN.
         """
-        wanted = followed(self.system.mechanism, self.control, run.t)
+        wanted = sample_reference(self.system.mechanism, self.control, run.t)
         return None if wanted is None else wanted - run.q
 
     def write(self, run: Trajectory, folder: str | Path) -> list[Path]:
@@ -84,3 +87,33 @@ def _ready(path: Path) -> Path:
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+# --- Initial states: all numbers, or those of some joints by name, which determine the others through the loops.
+
+Given = Numbers | Mapping[str, Any] | None
+"""A state as given: all numbers, those of some joints by name, or None."""
+
+
+def position(system: System, given: Given, parameters: Numbers | None = None) -> Numbers:
+    """Return q [nq]; joints that are not named are neutral, or positioned by the loops."""
+    if isinstance(given, np.ndarray):
+        return given
+    if system.closures:
+        return system.assemble(hold=given or (), parameters=parameters)
+    return _filled(system, system.neutral(), given, 0)
+
+
+def speed(system: System, q: Numbers, given: Given, parameters: Numbers | None = None) -> Numbers:
+    """Return qd [nv]; joints that are not named are at rest, or moved by the loops."""
+    if isinstance(given, np.ndarray):
+        return given
+    if system.closures and given:
+        return system.consistent_speeds(q, given, parameters=parameters)
+    return _filled(system, np.zeros(system.nv), given, 1)
+
+
+def _filled(system: System, state: Numbers, given: Mapping[str, Any] | None, which: int) -> Numbers:
+    for at, values in numbers(system.mechanism, given or {}, which).items():
+        state[list(at)] = values
+    return state

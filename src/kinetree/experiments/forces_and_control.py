@@ -10,18 +10,18 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from .._support.checks import numbers
 from ..compiler.ir.trace import Trace
 from ..errors import InputError, ModelError, argument, below, unknown_name
-from ..formats.fields import constant, known_keys, name, required, sequence, sort, text, truth
+from ..formats.fields import axis, constant, known_keys, name, require, sequence, sort, text, truth
 from ..model.axes import entries
 from ..model.mechanism import Mechanism
-from ..numbers import numbers
-from ..simulation import references
+from ..simulation.acting import joint_forces, point_forces, references
+from ..simulation.acting import point_forces as ground_forces
+from ..simulation.acting.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
+from ..simulation.acting.driven import Driven, combine_controls
+from ..simulation.acting.instants import Instant
 from ..simulation.arguments import spread
-from ..simulation.control.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
-from ..simulation.control.driven import Driven, resolved_control
-from ..simulation.forces import ground_forces, joint_forces, point_forces
-from ..simulation.instants import Instant
 from ..simulation.stabilization import Baumgarte, Minimal, Projection
 from .paths import inner
 
@@ -64,6 +64,8 @@ REFERENCES: dict[str, type] = {
     "polynomial": references.Polynomial,
     "trapezoid": references.Trapezoid,
     "table": references.Table,
+    "waypoints": references.Waypoints,
+    "timed_path": references.TimedPath,
 }
 LOOPS: dict[str, type] = {"projection": Projection, "baumgarte": Baumgarte, "minimal": Minimal}
 LIMITED_BY_JOINTS = "effort"
@@ -79,11 +81,16 @@ def force(table: Any, where: str, mechanism: Mechanism) -> Any:
 
 def control(table: Any, where: str, mechanism: Mechanism, folder: Path) -> Any:
     """Return the controller of a table, after a trial on the mechanism; `limit` bounds its torques."""
-    readers = {"reference": lambda x, _: reference(x, below(where, "reference"), folder)}
+    readers = {
+        "reference": lambda x, _: reference(x, below(where, "reference"), folder),
+        "joint": lambda x, at: _names(x, at) if isinstance(x, list) else name(x, at),
+        "actuated": lambda x, at: _names(x if isinstance(x, list) else [x], at),
+        "weights": _numbers_by_joint,
+    }
     made = _built(CONTROLLERS, "control", table, where, ("limit",), readers)
     if "limit" in table:
         made = _tried(lambda: Saturated(made, _limit(table["limit"], below(where, "limit"))), where, table)
-    _tried(lambda: resolved_control(mechanism, (made,)).torque(instant(mechanism)), where, table)
+    _tried(lambda: combine_controls(mechanism, (made,)).torque(instant(mechanism)), where, table)
     return made
 
 
@@ -93,9 +100,10 @@ def reference(table: Any, where: str, folder: Path) -> Any:
         known_keys(table, ("kind", "file", "columns", "ends"), where)
         file = inner(folder, text(table["file"], below(where, "file")), below(where, "file"))
         columns = _names(table["columns"], below(where, "columns")) if "columns" in table else None
-        ends = text(table.get("ends", "not-a-knot"), below(where, "ends"))
+        ends = text(table.get("ends", "clamped"), below(where, "ends"))
         return _tried(lambda: references.Table.from_csv(file, columns=columns, ends=ends), where, table)
-    return _built(REFERENCES, "reference", table, where)
+    readers = {"path": lambda x, at: reference(x, at, folder) if isinstance(x, Mapping) else plain_numbers(x, at)}
+    return _built(REFERENCES, "reference", table, where, readers=readers)
 
 
 def loops(given: Any, where: str, mechanism: Mechanism) -> Any:
@@ -121,7 +129,7 @@ def instant(mechanism: Mechanism) -> Instant:
 def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tuple[str, ...] = (), readers=None) -> Any:
     """Return the object of a table: its kind selects the class, whose fields are the other keys."""
     found = known_keys(table, table if isinstance(table, Mapping) else (), where)
-    kind = name(required(found, "kind", where), below(where, "kind"))
+    kind = name(require(found, "kind", where), below(where, "kind"))
     if kind not in kinds:
         raise unknown_name(f"{sort} of kind", kind, kinds, where=below(where, "kind"))
     keys = fields(kinds[kind])
@@ -129,7 +137,7 @@ def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tupl
     given = {}
     for key in keys:
         if key.name in found or key.default is MISSING:
-            value = required(found, key.name, where)
+            value = require(found, key.name, where)
             given[key.name] = {**READERS, **(readers or {})}.get(key.name, plain_numbers)(value, below(where, key.name))
     return _tried(lambda: kinds[kind](**given), where, found)
 
@@ -158,6 +166,11 @@ def plain_numbers(x: Any, where: str) -> Any:
     return constant(x, where)
 
 
+def _numbers_by_joint(x: Any, where: str) -> dict[str, Any]:
+    found = known_keys(x, x if isinstance(x, Mapping) else (), where)
+    return {joint: plain_numbers(value, below(where, joint)) for joint, value in found.items()}
+
+
 def _whole(x: Any, where: str) -> int:
     if isinstance(x, bool) or not isinstance(x, int):
         raise ModelError(f"{sort(x)} where a whole number belongs", where=where, remedy="give a whole number such as 5")
@@ -178,6 +191,10 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("joint", "body", "body_a", "body_b", "ends"), name),
     "joints": _names,
     "synchronised": truth,
+    "forces": truth,
+    "stop": truth,
     "degree": _whole,
+    "knots": _whole,
+    "up": axis,
 }
 """Readers of the keys whose values are not plain numbers."""

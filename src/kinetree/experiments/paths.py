@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from ..errors import ModelError, WriteError, shown
+from ..errors import ModelError, WriteError, quote
 
 REMEDY = "give a name without .. and without a leading /, relative to"
 
@@ -18,10 +18,10 @@ def inner(folder: Path, name: str, where: str) -> Path:
         inside = False
     if not inside:
         raise ModelError(
-            f"{shown(name)} leads out of the folder of the experiment", where=where, remedy="copy it there"
+            f"{quote(name)} leads out of the folder of the experiment", where=where, remedy="copy it there"
         )
     if not (folder / name).is_file():
-        raise ModelError(f"there is no file {shown(name)}", where=where, remedy=f"put it into {folder.resolve()}")
+        raise ModelError(f"there is no file {quote(name)}", where=where, remedy=f"put it into {folder.resolve()}")
     return folder / name
 
 
@@ -31,7 +31,7 @@ def plain(name: str, where: str, folder: str) -> str:
     rooted = PureWindowsPath(name).anchor or PurePosixPath(name).is_absolute()
     if not name or "\0" in name or climbs or rooted:
         raise ModelError(
-            f"{shown(name)} is not the name of a file in {folder}", where=where, remedy=f"{REMEDY} {folder}"
+            f"{quote(name)} is not the name of a file in {folder}", where=where, remedy=f"{REMEDY} {folder}"
         )
     return name
 
@@ -44,6 +44,6 @@ def made_folder(folder: str | Path) -> Path:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise WriteError(
-            f"{folder}: cannot be used as the folder for results ({reason}); give another with --out"
+            f"{folder}: cannot be used as the folder for results ({reason}); give another with --output"
         ) from None
     return folder

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import library
 from ..errors import AssemblyError, InputError, ModelError, Where, at, below, unknown_name
-from ..formats.fields import constant, known_keys, name, required, sequence, text, truth
+from ..formats.fields import constant, known_keys, name, require, sequence, text, truth
 from ..formats.toml import file_text
 from ..formats.toml import parsed_toml as parsed
 from ..formats.toml_lines import Places
@@ -24,20 +24,21 @@ from ..loading import load
 from ..model.part_fields import MAX_NAME
 from ..results.columns import GIVEN, columns, find
 from ..results.files import FORMATS
-from ..simulation.array_arguments import OUTPUTS
-from ..simulation.control.driven import resolved_control
-from ..simulation.forces.point_forces import forces_of
-from ..simulation.integrators import choose
+from ..simulation.acting.driven import combine_controls
+from ..simulation.acting.point_forces import forces_of
+from ..simulation.arguments import OUTPUTS
+from ..simulation.methods.table import choose
+from ..simulation.problem import RunOptions
 from ..simulation.run_states import check_times
 from ..system import System
-from . import forces_and_control, starting
+from . import experiment, forces_and_control
 from .experiment import Experiment, Outputs
 from .paths import inner, plain
 
 KEYS = {
     "experiment": ("mechanism", "base", "description", "passive", "own_forces"),
     "start": ("q", "qd"),
-    "run": ("duration", "samples", "times", "method", "dt", "rtol", "atol", "max_steps", "loops"),
+    "run": ("samples", *(key for key in RunOptions.written() if key != "passive")),
     "output": ("save", "columns", "plot", "replay"),
 }
 TABLES = ("experiment", "parameters", "start", "run", "force", "control", "output")
@@ -89,7 +90,7 @@ def _experiment(data: dict[str, Any], path: Path) -> Experiment:
         _times(tables["run"]),
         text(head.get("description", ""), at("experiment", "description")),
         (*(forces_of(mechanism) if own else ()), *forces),
-        resolved_control(mechanism, controls),
+        combine_controls(mechanism, controls),
         values,
         _method(tables["run"]) | _loops(tables["run"], system),
         _outputs(tables["output"], system),
@@ -99,7 +100,7 @@ def _experiment(data: dict[str, Any], path: Path) -> Experiment:
 def system_of_head(head: Mapping[str, Any], folder: Path, table: str = "experiment") -> System:
     """Return the mechanism that the first table of a file names: one of the library, or a file in its folder."""
     where = at(table, "mechanism")
-    model = name(required(head, "mechanism", at(table)), where)
+    model = name(require(head, "mechanism", at(table)), where)
     base = text(head.get("base", "fixed"), at(table, "base"))
     is_file = any(mark in model for mark in "/\\.")
     if not is_file and model not in library.names():
@@ -130,9 +131,9 @@ def _start(table: Mapping[str, Any], system: System, values: np.ndarray | None) 
     given = {key: _state(table, key, system) for key in ("q", "qd")}
     key = "q"
     try:
-        q = starting.position(system, given[key], values)
+        q = experiment.position(system, given[key], values)
         key = "qd"
-        return q, starting.speed(system, q, given[key], values)
+        return q, experiment.speed(system, q, given[key], values)
     except AssemblyError as error:
         raise ModelError(error.what, where=at("start", "q"), remedy=error.remedy) from None
     except InputError as error:
@@ -190,9 +191,9 @@ def _method(table: Mapping[str, Any]) -> dict[str, Any]:
     method: dict[str, Any] = {key: _positive(table, key) for key in ("dt", "rtol", "atol") if key in table}
     if "max_steps" in table:
         method["max_steps"] = _count(table, "max_steps", 0)
-    label = text(table.get("method", "auto"), at("run", "method"))
+    label = text(table.get("method", RunOptions.method), at("run", "method"))
     try:
-        chosen = choose(label, method.get("dt"), method.get("rtol", 1e-8))
+        chosen = choose(label, method.get("dt"), method.get("rtol", RunOptions.rtol))
     except ModelError as error:
         raise ModelError(error.what, where=at("run", "method"), remedy=error.remedy) from None
     if chosen.adaptive and "dt" in method:

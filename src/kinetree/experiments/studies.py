@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, ModelError, at, below, unknown_name
-from ..formats.fields import constant, known_keys, name, required, text, truth
+from ..formats.fields import constant, known_keys, name, require, text, truth
 from ..formats.toml import file_text, parsed_toml
 from ..formats.toml_lines import Places
 from ..model.part_fields import MAX_NAME
@@ -51,6 +51,12 @@ class StudyFile:
     plan: Plan
 
 
+def is_study(path: str | Path) -> bool:
+    """Return whether a .toml file has tables of a study, and none of an experiment."""
+    tables = parsed_toml(file_text(Path(path)))
+    return "experiment" not in tables and any(key in tables for key in TABLES if key != "parameters")
+
+
 def read_study_file(path: str | Path) -> StudyFile:
     """Read a study file; errors name its line and a remedy."""
     path = Path(path)
@@ -62,7 +68,7 @@ def read_study_file(path: str | Path) -> StudyFile:
     except ModelError as error:
         raise (error if error.file else Places(source).locate(error, str(path))) from None
     except InputError as error:
-        raise ModelError(str(error), file=path) from None
+        raise ModelError(error.command_line, file=path) from None
 
 
 def _study(data: dict[str, Any], path: Path) -> StudyFile:
@@ -131,7 +137,7 @@ def _sampling(table: Any, where: str) -> Any:
 def _planned(table: Mapping[str, Any], over: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return the samplings of a scheme for sensitivity indices; it takes the samples and the seed of the study."""
     where = at("sensitivity")
-    options: dict[str, Any] = {"method": text(required(table, "method", where), at("sensitivity", "method"))}
+    options: dict[str, Any] = {"method": text(require(table, "method", where), at("sensitivity", "method"))}
     if "second_order" in table:
         options["second_order"] = truth(table["second_order"], at("sensitivity", "second_order"))
     if "levels" in table:
@@ -144,7 +150,7 @@ def _planned(table: Mapping[str, Any], over: Mapping[str, Any], given: dict[str,
 
 def _motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return motion and times; `joint` has a reference for each driven joint."""
-    joints = required(table, "joint", at("motion"))
+    joints = require(table, "joint", at("motion"))
     known_keys(joints, joints if isinstance(joints, Mapping) else (), at("motion", "joint"))
     found: dict[str, Any] = {
         "motion": {key: reference(x, below(at("motion", "joint"), key), folder) for key, x in joints.items()}
@@ -160,7 +166,7 @@ def _motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _cycle(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     numbers = {key: constant(table[key], at("cycle", key)) for key in ("speed", "start", "revolutions") if key in table}
-    found: dict[str, Any] = {"cycle": {"drive": name(required(table, "drive", at("cycle")), at("cycle", "drive"))}}
+    found: dict[str, Any] = {"cycle": {"drive": name(require(table, "drive", at("cycle")), at("cycle", "drive"))}}
     found["cycle"] |= numbers
     if "steps" in table:
         found["steps"] = _whole(table["steps"], at("cycle", "steps"))
@@ -170,10 +176,15 @@ def _cycle(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _simulated(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the system and the options of an experiment file in the same folder."""
     where = at("simulate", "experiment")
-    made = read_experiment(inner(folder, text(required(table, "experiment", at("simulate")), where), where))
+    made = read_experiment(inner(folder, text(require(table, "experiment", at("simulate")), where), where))
     options = {
-        "q0": made.q0, "qd0": made.qd0, "times": made.times, "forces": made.forces, "passive": False, **made.method
-    }  # fmt: skip
+        "q0": made.q0,
+        "qd0": made.qd0,
+        "times": made.times,
+        "forces": made.forces,
+        "passive": False,
+        **made.method,
+    }
     if made.control is not None:
         options["control"] = made.control
     return {"system": made.system, "simulate": options}

@@ -10,25 +10,24 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..compiler.export.distinct import distinct
-from ..compiler.export.exportable import Exportable, Meaning
-from ..compiler.export.meanings import common, labels
+from ..compiler.export.exportable import Exportable, Meaning, common, distinct, labels
 from ..compiler.export.selftest import selftest
 from ..compiler.ir.operations import Op
 from ..compiler.ir.program import Array, Program
 from ..compiler.lanes.form import Kernel
 from ..compiler.lower.build import is_long
-from ..compiler.runtime.sample_inputs import sample_inputs
-from ..errors import InputError
+from ..errors import Advice, InputError
 from ..model.mechanism import Mechanism
-from ..simulation.drives import drives_of
-from ..simulation.engines.held_torques import held
-from ..simulation.instants import Force
-from ..simulation.integrators import METHODS, Method, choose, stepper_of
-from ..simulation.kernels.single_step import step_kernel
-from ..simulation.rates import euler_step, loads, loads_and_drives, rates
+from ..runtime.exports import sample_inputs
+from ..simulation.acting.drives import drives_of
+from ..simulation.acting.instants import Force
+from ..simulation.acting.rates import centered_scheme, loads, loads_and_drives, rates
+from ..simulation.engines.held_torques import with_held_torques
+from ..simulation.methods.protocol import FixedScheme, Scheme
+from ..simulation.methods.single_step import step_kernel
+from ..simulation.methods.stepper import stepper, stepper_of
+from ..simulation.methods.table import METHODS, Method, choose
 from ..simulation.stabilization import Loops
-from ..simulation.tableaus import Tableau
 from ..system import System
 
 RUNS = 4
@@ -102,8 +101,12 @@ def control_of(acting: Acting, name: str) -> Exportable:
     """Return the torques of the controller."""
     a = acting
     if a.control is None:
+        fact = "the function 'control' needs a controller"
         raise InputError(
-            "the function 'control' needs a controller; give control=, such as kt.PDGravity(k, c, reference)"
+            Advice(
+                f"{fact}; give control=, such as kt.PDGravity(k, c, reference)",
+                f"{fact}, which only Python can give: kt.export(..., control=kt.PDGravity(k, c, reference))",
+            )
         )
     program = loads_and_drives(a.mechanism, (), a.control)[1]
     assert program is not None
@@ -119,7 +122,7 @@ def step_of(acting: Acting, name: str) -> Exportable:
             f"a step has a fixed length, and {method.name} chooses its own; use {_fixed()}, or export 'run'"
         )
     program, scheme = _advancing(a, method)
-    assert scheme is None or isinstance(scheme, Tableau)
+    assert isinstance(scheme, FixedScheme)
     whole = stepper_of(a.mechanism, program, scheme, a.loops, a.dtype, drives=drives_of(a.control))
     timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
     kernel = step_kernel(
@@ -139,9 +142,7 @@ def step_of(acting: Acting, name: str) -> Exportable:
 def run_of(acting: Acting, name: str) -> Exportable:
     """Return a whole run over given times; without a controller, no joint torques but those of forces act."""
     a, method = acting, _method(acting)
-    make = rates if method.scheme() is not None else euler_step  # type: ignore[misc]
-    program = make(a.mechanism, a.forces, a.control, loops=a.loops, dtype=a.dtype)
-    whole = stepper_of(a.mechanism, program, method.scheme(), a.loops, a.dtype, drives=drives_of(a.control))  # type: ignore[misc]
+    whole = stepper(a.mechanism, method.scheme, a.forces, a.control, loops=a.loops, dtype=a.dtype)
     found = common(a.mechanism)
     q, qd = found["q"], found["qd"]
     shared = {
@@ -195,7 +196,7 @@ EXTRA: dict[str, Callable[[Acting, str], Exportable]] = {
 """The functions under forces and control, by name."""
 
 
-def made(acting: Acting, function: str, name: str) -> Exportable:
+def make_exportable(acting: Acting, function: str, name: str) -> Exportable:
     """Return a function of the table under a name."""
     if is_long(acting.mechanism):
         raise InputError(
@@ -206,31 +207,30 @@ def made(acting: Acting, function: str, name: str) -> Exportable:
 
 def _method(acting: Acting) -> Method:
     method = choose(acting.method, None, 1e-8)
-    if method.scheme is None:
-        native = ", ".join(m.name for m in METHODS.values() if m.scheme is not None)
+    if not method.native:
+        native = ", ".join(m.name for m in METHODS.values() if m.native)
         raise InputError(f"{method.name} is not exported; use one of {native}")
     return method
 
 
 def _fixed() -> str:
-    return ", ".join(m.name for m in METHODS.values() if m.scheme is not None and not m.adaptive)
+    return ", ".join(m.name for m in METHODS.values() if m.native and not m.adaptive)
 
 
-def _advancing(acting: Acting, method: Method) -> tuple[Program, Any]:
-    """Return the rates of a step with held torques or with the controller, and the method's tableau."""
+def _advancing(acting: Acting, method: Method) -> tuple[Program, Scheme]:
+    """Return the rates of a step with held torques or with the controller, and the method's scheme."""
     a = acting
-    assert method.scheme is not None
-    scheme = method.scheme()
-    make = euler_step if scheme is None else rates
+    scheme = centered_scheme(method.scheme, a.mechanism, a.control, a.loops)
+    make = scheme.make_program
     if a.control is None:
-        return held(partial(make, loops=a.loops, dtype=a.dtype), a.mechanism, a.forces), scheme
+        return with_held_torques(partial(make, loops=a.loops, dtype=a.dtype), a.mechanism, a.forces), scheme
     return make(a.mechanism, a.forces, a.control, loops=a.loops, dtype=a.dtype), scheme
 
 
 def _with_torques(make: Callable[..., Program], acting: Acting) -> Program:
     """Return rates whose joint torques are an input."""
     a, nv = acting, acting.mechanism.nv
-    program = held(partial(make, loops=a.loops, dtype=a.dtype), a.mechanism, a.forces)
+    program = with_held_torques(partial(make, loops=a.loops, dtype=a.dtype), a.mechanism, a.forces)
     free = len(a.mechanism.free_parameters)
     inputs = [x for x in program.inputs if x.name != "parameters"] + [Array("tau", (nv,))]
     if free:

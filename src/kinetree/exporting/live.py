@@ -11,11 +11,12 @@ from ..compiler.ir.operations import Op
 from ..compiler.ir.program import Array, Program
 from ..compiler.lanes.form import Kernel
 from ..model.mechanism import Mechanism
-from ..simulation.instants import Force, Instant
-from ..simulation.integrators import stepper_of
-from ..simulation.kernels.single_step import step_kernel
-from ..simulation.rates import rates
-from ..simulation.tableaus import RK4
+from ..simulation.acting.instants import Force, Instant
+from ..simulation.acting.rates import centered_rates, centered_scheme
+from ..simulation.methods.fixed_steps import RK4
+from ..simulation.methods.protocol import FixedScheme
+from ..simulation.methods.single_step import step_kernel
+from ..simulation.methods.stepper import stepper_of
 
 LIVE = "live"
 """The name of the input, before it is appended to the parameters."""
@@ -77,12 +78,14 @@ def live_step(mechanism: Mechanism, forces: Sequence[Force], name: str = "time_s
     Loops stay closed by projection after the step.
     """
     live = LiveInputs(mechanism)
-    program = _together(rates(mechanism, forces, live), mechanism)
-    whole = stepper_of(mechanism, program, RK4, None, "float64")
+    scheme = centered_scheme(RK4, mechanism)
+    assert isinstance(scheme, FixedScheme)
+    program = _together(centered_rates(mechanism, forces, live), mechanism)
+    whole = stepper_of(mechanism, program, scheme)
     timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
     kernel = step_kernel(
         program,
-        RK4,
+        scheme,
         whole.quaternions,
         whole.closing,
         dtype="float64",

@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..compiler.export.exportable import Exportable
 from ..compiler.export.files import write
-from ..compiler.targets import EMITTERS, OBJECT
-from ..compiler.targets.c99.names import REALS, identifier
 from ..dynamics import ALGORITHMS
 from ..errors import InputError, brief, unknown_name, writing
-from ..simulation.control.driven import resolved_control
-from ..simulation.forces.point_forces import forces_of
-from ..simulation.instants import Force
-from ..simulation.option_arguments import control_of, flag, listed, method_name, system_of
+from ..simulation.acting.driven import combine_controls
+from ..simulation.acting.instants import Force
+from ..simulation.acting.point_forces import forces_of
+from ..simulation.problem import control_of, flag, list_acting, method_name, system_of
 from ..simulation.stabilization import Loops, Minimal
 from ..system import System
-from .acting import EXTRA, Acting, made
+from ..targets import EMITTERS, OBJECT
+from ..targets.c.programs import REALS, identifier
+from .acting import EXTRA, Acting, make_exportable
+
+if TYPE_CHECKING:
+    from ..model.mechanism import Mechanism
+
 
 SYMBOLS = {"step": "time_step"}
 """The names of functions in files, where they differ: the C library of Linux has a function `step` of its own, which
@@ -70,7 +74,7 @@ def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, op
         each
         for name in chosen
         for each in (
-            [made(acting, name, _file_name(o.prefix, SYMBOLS.get(name, name), None))]
+            [make_exportable(acting, name, _file_name(o.prefix, SYMBOLS.get(name, name), None))]
             if name in EXTRA
             else _function(system, name, o)
         )
@@ -88,7 +92,7 @@ def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, op
 
 
 def _acting(system: System, o: Options) -> Acting:
-    controller, loops = resolved_control(system.mechanism, control_of(o.control)), o.loops
+    controller, loops = combine_controls(system.mechanism, control_of(o.control)), o.loops
     if getattr(controller, "outside", False):
         raise InputError(
             f"control is a {type(controller).__name__}, which runs in Python; give a controller that is compiled, such "
@@ -98,7 +102,7 @@ def _acting(system: System, o: Options) -> Acting:
         raise InputError(f"loops is {brief(loops)}; exported code takes Projection() or Baumgarte(rate)")
     acting = (
         *(forces_of(system.mechanism) if flag(o.passive, "passive") else ()),
-        *listed(o.forces, "forces", "apply"),
+        *list_acting(o.forces, "forces", "apply"),
     )
     return Acting(system, acting, controller, method_name(o.method), loops, _dtype(o.dtype))
 
@@ -120,7 +124,7 @@ def _function(system: System, name: str, o: Options) -> list[Exportable]:
     frame = o.frame if algorithm.frame else None
     function = system.function(
         name, frame=frame, axes=o.axes if algorithm.axes else None, wrenches=o.wrenches and algorithm.wrenches,
-        dtype=o.dtype,
+        dtype=o.dtype, forces=None if o.passive else False,
     )  # fmt: skip
     file = _file_name(o.prefix, name, frame)
     more = [function.exportable(file, jacobian=True)] if o.jacobian else []
@@ -156,3 +160,40 @@ def _format(name: str) -> tuple[str, str | None]:
             raise InputError(f"the format {name!r} has a processor; only {OBJECT_NAME}:PROCESSOR has one")
         return f".{word}", None
     return (f".{identifier(processor)}.o", processor) if processor else (OBJECT[0], None)
+
+
+# --- `export`: functions of a System, open or closed, as files in one folder ---
+
+
+def export(
+    system: System | Mechanism,
+    functions: str | Sequence[str] = ("forward_dynamics", "inverse_dynamics"),
+    to: str | Sequence[str] = "c",
+    folder: str | Path = ".",
+    *,
+    frame: str | None = None,
+    axes: str | None = None,
+    wrenches: bool = False,
+    control: Any = None,
+    forces: Force | Sequence[Force] | None = None,
+    passive: bool = True,
+    method: str = "rk4",
+    loops: Loops | None = None,
+    dtype: str = "float64",
+    prefix: str = "",
+    jacobian: bool = False,
+) -> list[Path]:
+    """Write functions of a System as code for other machines, each with a self-test, and return the paths.
+
+    `functions` are functions of a System by name, and besides: "step", one time step with torques that are held over
+    it, named time_step in files; "run", a whole run; "rates", "loads" and "control", the torques of a controller. The
+    latter five act under `control`, `forces` and, with `passive`, the forces of the mechanism itself, as in `simulate`.
+    `method` is the integrator of step and run, `loops` the way in which loops stay closed.
+
+    `to` are "c", "object" or "object:PROCESSOR", and other formats by their suffix, such as "wasm" or "ptx". Functions
+    with a choice of `frame` and `axes`, or with external `wrenches`, get them. The files are named like the functions,
+    with a `prefix`, which keeps the functions of several models apart. With `jacobian`, each function of the System has
+    its Jacobian with respect to all inputs beside it, jac_NAME, which CasADi finds in the same library.
+    """
+    options = Options(frame, axes, wrenches, control, forces, passive, method, loops, dtype, prefix, jacobian)
+    return write_functions(system, functions, to, folder, options)

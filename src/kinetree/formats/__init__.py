@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..errors import ModelError
+from ..errors import Advice, ModelError
 from ..model.mechanism import Mechanism
 from .report import Report
 
@@ -36,7 +36,8 @@ def read(
         from .mjcf import read_mjcf
 
         if base != "fixed" or roots:
-            raise ModelError("base and roots are options of URDF files", file=path, remedy="leave them out")
+            what = Advice(*(f"{names} are options of URDF files" for names in ("base and roots", "--base and --root")))
+            raise ModelError(what, file=path, remedy="leave them out")
         return read_mjcf(path, fixed=fixed, contacts=contacts)
     if contacts:
         raise ModelError(
@@ -49,7 +50,9 @@ def read(
 
         return read_urdf(path, base=base, fixed=fixed, roots=roots)
     if base != "fixed" or fixed != "merge" or roots:
-        raise ModelError("base, fixed and roots are options of URDF files", file=path, remedy="leave them out")
+        given = "base, fixed and roots", "--base, --fixed and --root"
+        what = Advice(*(f"{names} are options of URDF files" for names in given))
+        raise ModelError(what, file=path, remedy="leave them out")
     if suffix == ".toml":
         from .toml import read_toml
 

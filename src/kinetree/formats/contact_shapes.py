@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..contacts import SURFACES, features
+from ..contact_geometry import SURFACES, features
 from ..errors import unknown_name
 from ..model.contacts import Contact, Surface, refuse_many_contacts
 from ..model.mechanism import Mechanism

@@ -16,10 +16,10 @@ from ..algebra.rotations import Full, Planar
 from ..algebra.scalars import Scalar, cos, is_number, sin, snap
 from ..algebra.vectors import Matrix, add, from_moments, matmul, times, to_moments
 from ..errors import ModelError, Where, at, below, unknown_name
-from ..model import GROUND, Body, Frame, Joint, Loop, Mechanism, Number, Parameter, Placement, assemble
+from ..model import GROUND, Body, Frame, Joint, Loop, Mechanism, Number, Parameter, Placement, build_mechanism
 from ..model.part_fields import MAX_NAME
 from . import toml_parts
-from .fields import PLACEMENT, inertia, known_keys, name, number, numbers, placement, required, sequence, sort, vector
+from .fields import PLACEMENT, inertia, known_keys, name, number, numbers, placement, require, sequence, sort, vector
 from .toml_parts import LOSSES, limits, losses
 
 CONVENTIONS = ("standard", "modified")
@@ -58,7 +58,7 @@ def mechanism_from_dh(
     tables as in TOML files. `lenient` accepts inertias that no body can have.
     """
     bodies, joints, made = parts_from_dh(list(rows), convention=convention, degrees=degrees, tool=tool)
-    return assemble(
+    return build_mechanism(
         name,
         bodies,
         joints,
@@ -176,7 +176,7 @@ def _body(row: Mapping[str, Any], label: str, end: Placement, where: str) -> Bod
 
 def _joint(row: Mapping[str, Any], i: int, parent: str, child: str, placement: Placement) -> Joint:
     where = _row(i)
-    kind = name(required(row, "joint", where), below(where, "joint"))
+    kind = name(require(row, "joint", where), below(where, "joint"))
     if kind not in JOINTS:
         raise unknown_name("joint", kind, JOINTS, where=below(where, "joint"))
     return Joint(

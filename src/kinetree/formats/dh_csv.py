@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelError, shown, unknown_name
+from ..errors import ModelError, quote, unknown_name
 from ..model import Mechanism, parse
 from ..model.part_fields import MAX_NAME
-from .csv_cells import csv_cells
 from .dh import BRANCH, GEOMETRY, ROWS, mechanism_from_dh
-from .numbers import strict_float, strict_floats
 from .report import Report, report_tolerated
+from .text_numbers import csv_cells, strict_float, strict_floats
 from .toml import file_text
 from .toml_parts import LIMITS, LOSSES
 
@@ -88,11 +87,11 @@ def _setting(comment: str, report: Report, line: int) -> dict[str, Any]:
     if not colon or key not in SETTINGS:
         close = difflib.get_close_matches(key, SETTINGS, n=1, cutoff=0.8) if colon and len(key) < 20 else []
         if close:
-            report.suspect(f"the comment {shown(key)} resembles the setting {close[0]!r} and was ignored", line)
+            report.suspect(f"the comment {quote(key)} resembles the setting {close[0]!r} and was ignored", line)
         return {}
     if key in TRUTHS:
         if value not in ("true", "false"):
-            raise ModelError(f"{key} is {shown(value)}", remedy="write true or false", file=report.file, line=line)
+            raise ModelError(f"{key} is {quote(value)}", remedy="write true or false", file=report.file, line=line)
         return {key: value == "true"}
     if key in VECTORS:
         return {key: strict_floats(value, 3, where=key, file=report.file, line=line)}

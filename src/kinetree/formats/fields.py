@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .._support.checks import plain
 from ..algebra.rotations import from_axis_angle, from_euler, from_quaternion, from_rpy
 from ..algebra.scalars import Scalar, is_number, sqrt
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_moments
 from ..errors import ModelError, below, path_of, unknown_name
 from ..model import Expression, Number, Placement, parse
 from ..model.part_fields import MAX_NAME, axis_of
-from ..numbers import plain
 
 ROTATIONS = ("rotation", "rpy", "rpy_deg", "quaternion", "euler", "zxz", "zxz_deg", "axis_angle")
 PLACEMENT = ("translation", *ROTATIONS)
@@ -31,7 +31,7 @@ def known_keys(table: Any, known: Iterable[str], where: str) -> Mapping[str, Any
     return table
 
 
-def required(table: Mapping[str, Any], key: str, where: str) -> Any:
+def require(table: Mapping[str, Any], key: str, where: str) -> Any:
     """Return the value of a required key."""
     if key not in table:
         raise ModelError(f"{key!r} is missing", where=where, remedy=f"add {key} = ...")
@@ -208,23 +208,23 @@ def _quaternion(x: Any, where: str):
 
 def _euler(x: Any, where: str):
     table = known_keys(x, ("sequence", "angles"), where)
-    letters = text(required(table, "sequence", where), where)
+    letters = text(require(table, "sequence", where), where)
     if not 1 <= len(letters) <= 3 or set(letters) - set("xyz"):
         raise ModelError(
             f"{letters[:20]!r} is not a sequence of axes",
             where=where,
             remedy='give one to three of x, y, z, as in "zxz"',
         )
-    return from_euler(letters, numbers(required(table, "angles", where), where, len(letters)))
+    return from_euler(letters, numbers(require(table, "angles", where), where, len(letters)))
 
 
 def _axis_angle(x: Any, where: str):
     table = known_keys(x, ("axis", "angle"), where)
-    axis = vector(required(table, "axis", where), where)
+    axis = vector(require(table, "axis", where), where)
     length = sqrt(dot(axis, axis))
     if is_number(length) and not 1e-9 < length < math.inf:
         raise ModelError("the axis has no direction", where=where, remedy="give three numbers, such as [0, 0, 1]")
-    return from_axis_angle(scale(1.0 / length, axis), number(required(table, "angle", where), where))
+    return from_axis_angle(scale(1.0 / length, axis), number(require(table, "angle", where), where))
 
 
 _ROTATION = {

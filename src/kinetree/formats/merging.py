@@ -19,8 +19,7 @@ from ..algebra.vectors import (
     symmetric,
     to_moments,
 )
-from ..model.parts import GROUND, Body, Frame, Joint, Placement, Shape
-from ..model.placing import composed, placed
+from ..model.parts import GROUND, Body, Frame, Joint, Placement, Shape, compose, place_body
 
 
 @dataclass(frozen=True)
@@ -67,19 +66,19 @@ def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
     held = [w for w in welds if w.joint]
     frames += [Frame(w.joint, *where[w.body]) for w in held if w.joint not in taken]
     return Merged(
-        bodies=tuple(combined(members[b.name]) for b in bodies if where[b.name][0] == b.name),
+        bodies=tuple(combine_bodies(members[b.name]) for b in bodies if where[b.name][0] == b.name),
         joints=tuple(_moved(j, *where[j.parent]) for j in joints if joint_kinds.kind(j.kind).NV),
         frames=tuple(frames),
         welds=tuple(welds),
         hidden=tuple(w.joint for w in held if w.joint in taken),
-        ground_shapes=_shapes([placed(p, b) for p, b in members.get(GROUND, [])]),
+        ground_shapes=_shapes([place_body(p, b) for p, b in members.get(GROUND, [])]),
     )
 
 
-def combined(members: Sequence[tuple[Placement, Body]]) -> Body:
+def combine_bodies(members: Sequence[tuple[Placement, Body]]) -> Body:
     """Return the first body with the mass and shapes of all, given with their placements in the frame of the first."""
     masses = [float(b.mass) for _, b in members]  # type: ignore[arg-type]
-    moved = [placed(p, b) for p, b in members]
+    moved = [place_body(p, b) for p, b in members]
     centers = [b.com for b in moved]
     heavy = [(m, c) for m, c in zip(masses, centers, strict=True) if m != 0]
     mass = sum(masses)
@@ -107,14 +106,14 @@ def _carriers(bodies: Sequence[Body], joints: Sequence[Joint]) -> dict[str, tupl
         for joint in children.get(parent, ()):
             welded = not joint_kinds.kind(joint.kind).NV
             where[joint.child] = (
-                (carrier, composed(placement, joint.placement)) if welded else (joint.child, Placement())
+                (carrier, compose(placement, joint.placement)) if welded else (joint.child, Placement())
             )
             stack.append(joint.child)
     return where
 
 
 def _moved(joint: Joint, carrier: str, placement: Placement) -> Joint:
-    return replace(joint, parent=carrier, placement=composed(placement, joint.placement))
+    return replace(joint, parent=carrier, placement=compose(placement, joint.placement))
 
 
 def _joint_name(by_child: dict[str, Joint], body: str) -> str:

@@ -15,22 +15,19 @@ from typing import Any
 
 from ..errors import InputError, ModelError
 from ..model.checks import impossible_inertias
-from ..model.construction import assemble
+from ..model.construction import build_mechanism
 from ..model.contacts import Contact
 from ..model.mechanism import Mechanism
 from ..model.part_fields import free_name
-from ..model.parts import GROUND, Frame, Joint, Loop, Placement, Shape
-from ..model.placing import composed
-from .elements import Source
+from ..model.parts import GROUND, Frame, Joint, Loop, Placement, Shape, compose
 from .merging import merge_fixed
-from .mjcf_contacts import read_contacts
-from .mjcf_equalities import read_equalities
-from .mjcf_parts import Import, joints_of, read_guess, read_tree, vector
-from .mjcf_shapes import read_shapes
+from .mjcf_contacts import read_contacts, read_shapes
+from .mjcf_drives import read_actuators, read_keyframes, read_springs
+from .mjcf_parts import Import, joints_of, read_equalities, read_guess, read_tree, vector
 from .mjcf_xml import Prepared, prepare
 from .report import Report
 from .urdf import FIXED, MAX_LINKS
-from .xml import Element, parse_xml, read_bytes
+from .xml import Element, Source, parse_xml, read_bytes
 
 
 def read_mjcf(path: str | Path, *, fixed: str = "merge", contacts: bool = False) -> tuple[Mechanism, Report]:
@@ -155,11 +152,12 @@ def _mechanism(given: Import, name: str, file: str, fixed: str, contacts: bool) 
         bodies, joints, frames, loops, scenery, touching = _merged(
             given, bodies, joints, frames, loops, scenery, touching
         )
+    actuators = read_actuators(given)
     gravity = vector(given.model.opt.gravity)
     if given.model.opt.disableflags & bits.mjDSBL_GRAVITY:
         gravity = (0.0, 0.0, 0.0)
         given.report.changed("gravity is zero: the file disables it")
-    return assemble(
+    return build_mechanism(
         name,
         bodies,
         joints,
@@ -171,6 +169,9 @@ def _mechanism(given: Import, name: str, file: str, fixed: str, contacts: bool) 
         source=file,
         guess=read_guess(given),
         contacts=touching,
+        forces=read_springs(given, joints),
+        actuators=actuators.values(),
+        keyframes=read_keyframes(given, actuators),
         lenient=True,
     )
 
@@ -195,7 +196,7 @@ def _merged(given: Import, bodies, joints, frames: list[Frame], loops: list[Loop
 
     def moved(body: str, placement: Placement) -> tuple[str, Placement]:
         carrier, there = where.get(body, (body, Placement()))
-        return (carrier, composed(there, placement)) if body in where else (body, placement)
+        return (carrier, compose(there, placement)) if body in where else (body, placement)
 
     out = []
     for loop in loops:

@@ -2,18 +2,153 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..model.contacts import Contact, Surface, refuse_many_contacts
 from ..model.part_fields import free_name
-from ..model.parts import Placement
-from ..model.placing import composed
+from ..model.parts import Placement, Shape, compose, inverse
 from .contact_shapes import misfit
-from .mjcf_pairs import GeomPair, touching_pairs
-from .mjcf_parts import Import, turned, vector
-from .mjcf_shapes import HFIELD, NAMES, PLANE, solid
+from .mjcf_parts import Import, rotation_of_quaternion, vector
+
+# --- Pairs of geoms that MuJoCo tests for contact, with their combined friction ---
+#
+# Two geoms may touch if contype of one and conaffinity of the other have a common bit. They may not if their bodies
+# are
+# welded together, if one body carries the other (unless it is the world), or if <exclude> names them. <pair> adds two
+# geoms with coefficients of its own. Friction and condim are those of the geom of higher priority, else the larger
+# ones.
+
+
+@dataclass(frozen=True)
+class GeomPair:
+    """Two geoms by index, with condim and the friction along two tangents, the larger one first."""
+
+    geoms: tuple[int, int]
+    dimension: int
+    friction: tuple[float, float]
+
+    @property
+    def coefficient(self) -> float:
+        """The coefficient of friction here: the smaller one, and zero for condim 1."""
+        return 0.0 if self.dimension == 1 else self.friction[1]
+
+
+def touching_pairs(given: Import) -> Iterator[GeomPair]:
+    """Return the pairs of a model: first those of <pair>, then those that follow from the masks of bits."""
+    m = given.model
+    named = set[tuple[int, int]]()
+    for k in range(m.npair):
+        a, b = sorted((int(m.pair_geom1[k]), int(m.pair_geom2[k])))
+        named.add((a, b))
+        one, two = map(float, m.pair_friction[k][:2])
+        yield GeomPair((a, b), int(m.pair_dim[k]), (max(one, two), min(one, two)))
+    for a, b in np.argwhere(np.triu(_masks(m) & _bodies(given, m), 1)).tolist():
+        if (a, b) not in named:
+            yield _combined(m, a, b)
+
+
+def _masks(m: Any) -> np.ndarray:
+    """Return whether bits of two geoms match [ngeom, ngeom]."""
+    types, others = np.asarray(m.geom_contype), np.asarray(m.geom_conaffinity)
+    one = (types[:, None] & others[None, :]) != 0
+    return one | one.T
+
+
+def _bodies(given: Import, m: Any) -> np.ndarray:
+    """Return whether the bodies of two geoms may touch [ngeom, ngeom]."""
+    count = m.nbody
+    weld = np.asarray(m.body_weldid)
+    carrier = weld[np.asarray(m.body_parentid)[weld]]  # of the welded group
+    apart = weld[:, None] != weld[None, :]
+    if not m.opt.disableflags & given.mujoco.mjtDisableBit.mjDSBL_FILTERPARENT:
+        moves = (weld[:, None] != 0) & (weld[None, :] != 0)
+        carried = weld[:, None] == carrier[None, :]
+        apart &= ~(moves & (carried | carried.T))
+    for signature in np.asarray(m.exclude_signature).tolist():
+        a, b = signature >> 16, signature & 0xFFFF
+        if a < count and b < count:
+            apart[a, b] = apart[b, a] = False
+    own = np.asarray(m.geom_bodyid)
+    return apart[own[:, None], own[None, :]]
+
+
+def _combined(m: Any, a: int, b: int) -> GeomPair:
+    first, second = int(m.geom_priority[a]), int(m.geom_priority[b])
+    if first != second:
+        chosen = a if first > second else b
+        mu = float(m.geom_friction[chosen][0])
+        return GeomPair((a, b), int(m.geom_condim[chosen]), (mu, mu))
+    mu = max(float(m.geom_friction[a][0]), float(m.geom_friction[b][0]))
+    return GeomPair((a, b), max(int(m.geom_condim[a]), int(m.geom_condim[b])), (mu, mu))
+
+
+# --- The geoms of a compiled MuJoCo model as shapes ---
+
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)
+"""MuJoCo's type numbers of geoms."""
+NAMES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
+HIDDEN_GROUP = 3
+"""First group of geoms that MuJoCo's viewer hides: by convention, those for collisions."""
+
+
+def read_shapes(given: Import, *, surfaces: bool = False) -> dict[int, tuple[Shape, ...]]:
+    """Return the shapes of each body by its index, in the body's frame here; unsupported geoms are reported.
+
+    With `surfaces`, planes and height fields are not among these: they are read as surfaces of contacts.
+    """
+    out: dict[int, tuple[Shape, ...]] = {}
+    m = given.model
+    for g in range(m.ngeom):
+        body, name = int(m.geom_bodyid[g]), m.geom(g).name
+        found = _solid(given, g)
+        if found is None:
+            if surfaces and m.geom_type[g] in (PLANE, HFIELD):
+                continue
+            label = f"geom {name!r}" if name else f"a geom of body {given.bodies[body]!r}"
+            given.report.dropped(
+                f"{label}: the type {NAMES[int(m.geom_type[g])]} is not supported", given.prepared.line("geom", name)
+            )
+            continue
+        kind, size, file, within = found
+        placement = compose(given.placement(body, m.geom_pos[g], m.geom_quat[g]), within)
+        role = "visual" if m.geom_group[g] < HIDDEN_GROUP else "collision"
+        shape = Shape(kind, size, placement, role, file, _color(m, g), name)
+        out[body] = (*out.get(body, ()), shape)
+    return out
+
+
+def _solid(given: Import, g: int) -> tuple[str, tuple[float, ...], str, Placement] | None:
+    """Return kind, size, file and placement in the geom's frame; None for unsupported types."""
+    m = given.model
+    if (found := solid(m, g)) is not None:
+        return *found, "", Placement()
+    if int(m.geom_type[g]) != MESH:
+        return None
+    mesh = int(m.geom_dataid[g])
+    file = given.prepared.mesh_files.get(m.mesh(mesh).name, "")
+    if not file:
+        given.report.dropped(f"the mesh {m.mesh(mesh).name!r} has no file: it is not drawn")
+        return None
+    # MuJoCo moved the vertices into principal axes: the pose of the file's frame there is the inverse
+    scale = tuple(map(float, m.mesh_scale[mesh]))
+    return "mesh", scale, file, inverse(Placement(vector(m.mesh_pos[mesh]), rotation_of_quaternion(m.mesh_quat[mesh])))
+
+
+def solid(m: Any, g: int) -> tuple[str, tuple[float, ...]] | None:
+    """Return kind and sizes of a geom that is a sphere, capsule, cylinder or box; None for other types."""
+    type_, (a, b, c) = int(m.geom_type[g]), map(float, m.geom_size[g])
+    sizes = {SPHERE: (a,), CAPSULE: (a, 2 * b), CYLINDER: (a, 2 * b), BOX: (2 * a, 2 * b, 2 * c)}
+    return (NAMES[type_], sizes[type_]) if type_ in sizes else None
+
+
+def _color(m: Any, g: int) -> tuple[float, float, float, float]:
+    material = int(m.geom_matid[g])
+    r, g_, b, a = map(float, m.mat_rgba[material] if material >= 0 else m.geom_rgba[g])
+    return (r, g_, b, a)
 
 
 def read_contacts(given: Import) -> list[Contact]:
@@ -97,7 +232,7 @@ class _Surfaces:
         """Return the pose of a geom in the world; that of a fixed one does not depend on the coordinates."""
         quaternion = np.empty(4)
         self._given.mujoco.mju_mat2Quat(quaternion, self._data.geom_xmat[g])
-        return Placement(vector(self._data.geom_xpos[g]), turned(quaternion))
+        return Placement(vector(self._data.geom_xpos[g]), rotation_of_quaternion(quaternion))
 
     def _heights(self, g: int) -> Surface:
         """Return a height field; MuJoCo stores rows along y, with the middle of the field at the geom's origin."""
@@ -106,7 +241,7 @@ class _Surfaces:
         rows, columns, first = int(m.hfield_nrow[h]), int(m.hfield_ncol[h]), int(m.hfield_adr[h])
         x, y, top, _ = map(float, m.hfield_size[h])
         data = np.asarray(m.hfield_data[first : first + rows * columns], dtype=float).reshape(rows, columns)
-        corner = composed(self._place(g), Placement((-x, -y, 0.0)))
+        corner = compose(self._place(g), Placement((-x, -y, 0.0)))
         report.changed(
             f"height field {label(self._given, g)!r}: its heights are joined by cubic splines, not by triangles, and "
             "continue level beyond its border"

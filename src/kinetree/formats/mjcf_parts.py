@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..algebra.rotations import from_axis_angle, from_quaternion, snapped
+from ..algebra.rotations import from_axis_angle, from_quaternion, snap_to_axes
 from ..algebra.vectors import (
     IDENTITY,
     ZERO,
@@ -28,7 +28,7 @@ from ..algebra.vectors import (
     transpose,
 )
 from ..model.part_fields import free_name
-from ..model.parts import GROUND, Body, Frame, Joint, Limits, Placement, Shape
+from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Limits, Loop, Placement, Shape
 from .mjcf_xml import Prepared
 from .report import Report
 
@@ -53,7 +53,7 @@ class Import:
 
     def placement(self, body: int, place: Any, quaternion: Any = (1, 0, 0, 0)) -> Placement:
         """Return a placement in MuJoCo's frame of a body as one in the body's frame here."""
-        return Placement(sub(vector(place), self.anchor(body)), turned(quaternion))
+        return Placement(sub(vector(place), self.anchor(body)), rotation_of_quaternion(quaternion))
 
     def anchor(self, body: int) -> Vector:
         """Return the origin of a body's frame here, in MuJoCo's: the anchor of its last hinge or ball joint."""
@@ -117,7 +117,7 @@ def read_guess(given: Import) -> dict[str, tuple[float, ...]]:
 
 def _body(given: Import, b: int, shapes: tuple[Shape, ...]) -> Body:
     m = given.model
-    turn = turned(m.body_iquat[b])
+    turn = rotation_of_quaternion(m.body_iquat[b])
     x, y, z = map(float, m.body_inertia[b])
     diagonal: Matrix = ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
     inertia = to_moments(symmetric(matmul(matmul(turn, diagonal), transpose(turn))))
@@ -131,9 +131,9 @@ def _body(given: Import, b: int, shapes: tuple[Shape, ...]) -> Body:
 def _parent(given: Import, b: int, child: str, anchor: Vector, turn: Matrix) -> tuple[str, str, Placement]:
     """Return parent, child and placement of the first joint of a body, with its frame rotated at its anchor."""
     m = given.model
-    above, rotation = int(m.body_parentid[b]), turned(m.body_quat[b])
+    above, rotation = int(m.body_parentid[b]), rotation_of_quaternion(m.body_quat[b])
     place = sub(add(vector(m.body_pos[b]), times(rotation, anchor)), given.anchor(above))
-    return given.bodies[above], child, Placement(place, snapped(matmul(rotation, turn)))
+    return given.bodies[above], child, Placement(place, snap_to_axes(matmul(rotation, turn)))
 
 
 def _chain(given: Import, b: int, own: list[int], carried: list[str]) -> list[Joint]:
@@ -163,13 +163,6 @@ def _joint(given: Import, j: int, parent: str, child: str, placement: Placement,
     line = given.prepared.line("joint", name)
     at = int(m.jnt_dofadr[j])
     dofs = slice(at, at + SIZES[type_][1])
-    if m.jnt_stiffness[j] or _any(m, "jnt_stiffnesspoly", j):
-        rest = m.qpos_spring[m.jnt_qposadr[j]]
-        given.report.dropped(
-            f"stiffness = {m.jnt_stiffness[j]:g} of joint {name!r}, at rest at {rest:g}: pass it to simulate as a "
-            "JointSpring",
-            line,
-        )
     if _any(m, "dof_dampingpoly", dofs):
         given.report.dropped(f"the nonlinear damping of joint {name!r}", line)
     if type_ == FREE and m.dof_armature[dofs].any():
@@ -227,9 +220,9 @@ def vector(numbers: Any) -> Vector:
     return (x + 0.0, y + 0.0, z + 0.0)
 
 
-def turned(quaternion: Any) -> Matrix:
+def rotation_of_quaternion(quaternion: Any) -> Matrix:
     """Return the rotation matrix of a MuJoCo quaternion, which has w first."""
-    return snapped(from_quaternion(last_w(quaternion)))
+    return snap_to_axes(from_quaternion(last_w(quaternion)))
 
 
 def last_w(quaternion: Any) -> tuple[float, float, float, float]:
@@ -237,3 +230,81 @@ def last_w(quaternion: Any) -> tuple[float, float, float, float]:
     w, x, y, z = map(float, quaternion)
     length = math.hypot(w, x, y, z)
     return (x / length, y / length, z / length, w / length)
+
+
+# --- The equality constraints of a compiled MuJoCo model as loops and couplings ---
+
+CONNECT, WELD, JOINT = range(3)
+"""MuJoCo's type numbers of the equalities that are read."""
+TAGS = ("connect", "weld", "joint")
+
+
+def read_equalities(given: Import) -> tuple[list[Loop], list[Coupling]]:
+    """Return <connect>s as spherical loops, <weld>s as fixed loops and <joint>s as couplings, all of them exact."""
+    m, mujoco = given.model, given.mujoco
+    loops: list[Loop] = []
+    couplings: list[Coupling] = []
+    taken: set[str] = set()
+    disabled = bool(m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_EQUALITY)
+    for e in range(m.neq):
+        type_, name = int(m.eq_type[e]), m.equality(e).name
+        line = given.prepared.line(TAGS[type_], name)
+        name = free_name(name or f"{TAGS[type_]}{e + 1}", taken)
+        if disabled or not m.eq_active0[e]:
+            given.report.dropped(f"the {TAGS[type_]} {name!r}: it is not active", line)
+        elif type_ == JOINT:
+            couplings += _coupling(given, e, name, line)
+        else:
+            sites = m.eq_objtype[e] == mujoco.mjtObj.mjOBJ_SITE
+            loops.append(_at_sites(given, e, name) if sites else _at_bodies(given, e, name))
+    if loops or couplings:
+        given.report.changed("equalities hold exactly here; solref, solimp and torquescale are not read")
+    return loops, couplings
+
+
+def _coupling(given: Import, e: int, name: str, line: int | None) -> list[Coupling]:
+    """Return q1 - ref1 = a0 + a1 (q2 - ref2) as a coupling, or nothing if it is not linear."""
+    m = given.model
+    one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
+    constant, ratio, *higher = map(float, m.eq_data[e][:5])
+    if two >= 0 and any(higher):
+        given.report.dropped(
+            f"the equality {name!r}: joint {given.joints[one]!r} follows {given.joints[two]!r} by a polynomial, and "
+            "couplings are linear",
+            line,
+        )
+        return []
+    offset = constant + _reference(m, one)
+    if two < 0:
+        return [Coupling(name, given.joints[one], (), offset)]
+    return [Coupling(name, given.joints[one], ((given.joints[two], ratio),), offset - ratio * _reference(m, two))]
+
+
+def _reference(m: Any, joint: int) -> float:
+    return float(m.qpos0[m.jnt_qposadr[joint]])
+
+
+def _at_bodies(given: Import, e: int, name: str) -> Loop:
+    m = given.model
+    one, two, data = int(m.eq_obj1id[e]), int(m.eq_obj2id[e]), m.eq_data[e]
+    if m.eq_type[e] == CONNECT:
+        return _loop(
+            given, name, "spherical", one, two, given.placement(one, data[:3]), given.placement(two, data[3:6])
+        )
+    # data is (point in body 2, point in body 1, rotation of body 2 in body 1, ...)
+    a = given.placement(one, data[3:6], data[6:10])
+    return _loop(given, name, "fixed", one, two, a, given.placement(two, data[:3]))
+
+
+def _at_sites(given: Import, e: int, name: str) -> Loop:
+    m = given.model
+    ends = []
+    for site in (int(m.eq_obj1id[e]), int(m.eq_obj2id[e])):
+        body = int(m.site_bodyid[site])
+        ends.append((body, given.placement(body, m.site_pos[site], m.site_quat[site])))
+    (one, a), (two, b) = ends
+    return _loop(given, name, "spherical" if m.eq_type[e] == CONNECT else "fixed", one, two, a, b)
+
+
+def _loop(given: Import, name: str, kind: str, one: int, two: int, a: Placement, b: Placement) -> Loop:
+    return Loop(name, kind, given.bodies[one], given.bodies[two], a, b)

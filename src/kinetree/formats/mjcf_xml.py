@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import quoteattr
 
-from ..errors import shown
-from ..model.contact_fields import MOST
-from .elements import Source, described
+from ..errors import quote
+from ..model.contacts import MOST
 from .urdf_shapes import find_mesh
-from .xml import MAX_BYTES, Element, parse_xml, read_bytes
+from .xml import MAX_BYTES, Element, Source, describe_element, parse_xml, read_bytes
 
 MAX_INCLUDES = 100
 """Largest number of included files, far above that of real models."""
@@ -24,7 +23,7 @@ MAX_COPIES = 50_000
 MAX_MESHES = 256 * 2**20
 """Largest size of all meshes together [bytes], to bound memory."""
 
-SECTIONS = ("compiler", "option", "default", "asset", "worldbody", "equality")
+SECTIONS = ("compiler", "option", "default", "asset", "worldbody", "equality", "actuator", "keyframe")
 ASSETS = ("mesh", "material")
 EQUALITIES = ("connect", "weld", "joint")
 PAIRS = ("pair", "exclude")
@@ -61,6 +60,7 @@ def prepare(source: Source, root: Element, folder: Path | None, *, contacts: boo
     root = _included(source, root, folder, {})
     kept = _height_fields(source, root) if contacts else frozenset()
     sections = [s for section in root.children if (s := _section(source, section, contacts, kept)) is not None]
+    _drop_actuators(source, sections)
     out = Prepared()
     for element in _all(Element("mujoco", {}, sections)):
         _refuse_values(source, element)
@@ -89,7 +89,7 @@ def _included(source: Source, element: Element, folder: Path | None, seen: dict[
         if path in seen or len(seen) >= MAX_INCLUDES:
             fault = "is already included" if path in seen else f"is one of more than {MAX_INCLUDES} files"
             raise source.error(
-                child, f"{shown(path.name)} {fault}", "MuJoCo includes a file only once; remove this one"
+                child, f"{quote(path.name)} {fault}", "MuJoCo includes a file only once; remove this one"
             )
         data = read_bytes(path, most=MAX_BYTES - sum(seen.values()))
         seen[path] = len(data)
@@ -139,10 +139,29 @@ def _body(source: Source, body: Element, fields: frozenset[str]) -> Element:
             raise source.error(child, "is not rigid, or comes from another model", SAVED)
         field_name = child.attributes.get("hfield") if child.tag == "geom" else None
         if child.tag in DRAWN or (field_name is not None and field_name not in fields):
-            source.report.dropped(f"{described(child)} in {described(body)}", child.line)
+            source.report.dropped(f"{describe_element(child)} in {describe_element(body)}", child.line)
         else:
             children.append(_body(source, child, fields))
     return _with(body, children)
+
+
+def _drop_actuators(source: Source, sections: list[Element]) -> None:
+    """Leave out the actuators that do not drive joints, and then the controls of keyframes, which no longer match."""
+    count = 0
+    for section in sections:
+        if section.tag == "actuator":
+            kept = [x for x in section.children if x.tag != "plugin" and {"joint", "jointinparent"} & set(x.attributes)]
+            for x in section.children:
+                if x not in kept:
+                    source.report.dropped(f"{describe_element(x)} in <actuator>: it does not drive a joint", x.line)
+            count += len(section.children) - len(kept)
+            section.children = kept
+    for key in (x for section in sections if section.tag == "keyframe" for x in section.children):
+        lost = [name for name in ("ctrl", "act") if count and key.attributes.pop(name, None) is not None]
+        if lost:
+            source.report.dropped(
+                f"{' and '.join(lost)} of {describe_element(key)}: some actuators are not read", key.line
+            )
 
 
 def _with(element: Element, children: list[Element]) -> Element:
@@ -155,7 +174,7 @@ def _refuse_values(source: Source, element: Element) -> None:
         if not value.strip():
             raise source.error(element, f"the attribute {name!r} is empty", "give it a value, or leave it out")
         if name not in NAMES and {"nan", "inf", "infinity"} & {w.lstrip("+-") for w in value.lower().split()}:
-            raise source.error(element, f"the attribute {name!r} is {shown(value)}", "give finite numbers")
+            raise source.error(element, f"the attribute {name!r} is {quote(value)}", "give finite numbers")
 
 
 def _copies(element: Element) -> int:
@@ -207,11 +226,11 @@ def _file(source: Source, element: Element, text: str, folder: Path | None, plac
     """Return the path of a file in the model's folder, or raise ModelError."""
     if folder is None:
         raise source.error(
-            element, f"requires the file {shown(text, 200)}", "load the model from a file, not from text"
+            element, f"requires the file {quote(text, 200)}", "load the model from a file, not from text"
         )
     found = find_mesh(f"{place}/{text}" if place else text, [folder])
     if found is None:
-        raise source.error(element, f"the file {shown(text, 200)} is not found in the model's folder", "copy it there")
+        raise source.error(element, f"the file {quote(text, 200)} is not found in the model's folder", "copy it there")
     return found
 
 

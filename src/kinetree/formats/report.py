@@ -6,11 +6,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..model.checks import massless_inertias, tolerated
+from .._support.tables import Displayed, Table
+from ..model.checks import massless_inertias, tolerated_faults
 from ..model.mechanism import Mechanism
-from ..model.parts import Frame
+from ..model.parts import Frame, Placement
 
-SORTS = ("read", "changed", "dropped", "suspect")
+SORTS = ("suspect", "dropped", "changed", "read")
+"""The sorts of entries, those that ask for attention first."""
+NAMED = 3
+"""The number of parts that the line of a group names; a group of no more is listed entry by entry."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """What several entries have in common: "meshes are not found", and which part each of them is about."""
+
+    text: str
+    part: str
 
 
 @dataclass(frozen=True)
@@ -21,6 +33,7 @@ class Entry:
     text: str
     file: str = ""
     line: int | None = None
+    group: Group | None = None
 
     def __str__(self) -> str:
         """Return `file:line: text`."""
@@ -28,54 +41,78 @@ class Entry:
         return f"{place}: {self.text}" if place else self.text
 
 
-@dataclass
-class Report:
-    """Entries collected while a file is read; everything that is dropped has an entry."""
+@dataclass(repr=False)
+class Report(Displayed):
+    """Entries collected while a file is read; everything that is dropped has an entry.
+
+    Printed, it is short: suspect parts first, and many entries of one group on one line. `entries` has them all.
+    """
 
     file: str = ""
     entries: list[Entry] = field(default_factory=list)
 
-    def read(self, text: str, line: int | None = None) -> None:
+    def read(self, text: str, line: int | None = None, group: Group | None = None) -> None:
         """Add an entry for a part that was recognized and kept."""
-        self._add("read", text, line)
+        self._add("read", text, line, group)
 
-    def changed(self, text: str, line: int | None = None) -> None:
+    def changed(self, text: str, line: int | None = None, group: Group | None = None) -> None:
         """Add an entry for a part that was merged, snapped or repaired."""
-        self._add("changed", text, line)
+        self._add("changed", text, line, group)
 
-    def dropped(self, text: str, line: int | None = None) -> None:
+    def dropped(self, text: str, line: int | None = None, group: Group | None = None) -> None:
         """Add an entry for a part of the file that is not in the mechanism."""
-        self._add("dropped", text, line)
+        self._add("dropped", text, line, group)
 
-    def suspect(self, text: str, line: int | None = None) -> None:
+    def suspect(self, text: str, line: int | None = None, group: Group | None = None) -> None:
         """Add an entry for a part that was kept unchanged but is probably wrong."""
-        self._add("suspect", text, line)
+        self._add("suspect", text, line, group)
 
     def of(self, sort: str) -> list[Entry]:
         """Return the entries of one sort: read, changed, dropped or suspect."""
         return [e for e in self.entries if e.sort == sort]
 
-    def _add(self, sort: str, text: str, line: int | None) -> None:
-        self.entries.append(Entry(sort, text, self.file, line))
+    def _add(self, sort: str, text: str, line: int | None, group: Group | None = None) -> None:
+        self.entries.append(Entry(sort, text, self.file, line, group))
 
     def short(self, entry: Entry) -> str:
         """Return `name:line: text`, with the full path only of a file other than that of the report."""
         return str(replace(entry, file=Path(entry.file).name) if entry.file == self.file else entry)
 
+    def lines(self, sort: str) -> list[str]:
+        """Return the entries of one sort as lines: each on its own first, then a line per group of many."""
+        entries = self.of(sort)
+        groups: dict[str, list[Group]] = {}
+        for entry in entries:
+            if entry.group is not None:
+                groups.setdefault(entry.group.text, []).append(entry.group)
+        many = {text: found for text, found in groups.items() if len(found) > NAMED}
+        single = [self.short(e) for e in entries if e.group is None or e.group.text not in many]
+        return single + [_together(text, [group.part for group in found]) for text, found in many.items()]
+
+    def display(self) -> list[str | Table]:
+        """Return the file and a table of the lines of all sorts."""
+        rows = tuple((sort, line) for sort in SORTS for line in self.lines(sort))
+        return [self.file, Table(("", ""), rows)] if rows else ["nothing to report"]
+
     def __str__(self) -> str:
         """Return the report as text: the path of a file in another folder, and a heading per sort of entries."""
-        lines = [self.file] if Path(self.file).name != self.file else []
+        text = [self.file] if Path(self.file).name != self.file else []
         for sort in SORTS:
-            entries = self.of(sort)
-            if entries:
-                lines.append(f"{sort} ({len(entries)})")
-                lines += [f"  {self.short(e)}" for e in entries]
-        return "\n".join(lines) if self.entries else "nothing to report"
+            if lines := self.lines(sort):
+                text += [f"{sort} ({len(self.of(sort))})", *(f"  {line}" for line in lines)]
+        return "\n".join(text) if self.entries else "nothing to report"
+
+
+def _together(text: str, parts: list[str]) -> str:
+    """Return one line for a group: the number of its parts, what they have in common, and some of their names."""
+    named = list(dict.fromkeys(parts))
+    more = f", and {len(named) - NAMED} more" if len(named) > NAMED else ""
+    return f"{len(parts)} {text}: {', '.join(named[:NAMED])}{more}"
 
 
 def report_tolerated(mechanism: Mechanism, report: Report) -> None:
     """Report as suspect all faults that only a lenient check accepts, and inertias without mass."""
-    for part, message in tolerated(mechanism):
+    for part, message in tolerated_faults(mechanism):
         report.suspect(f"{part}: {message}")
     for name, message in massless_inertias(mechanism):
         report.suspect(f"body {name!r}: {message}")
@@ -87,6 +124,6 @@ def report_moved(
     """Report bodies whose data were moved to their joints; `given` are the frames that the mechanism was made of."""
     known = {frame.name for frame in given}
     for frame in mechanism.frames:
-        if frame.name not in known:
+        if frame.name not in known and frame.placement != Placement():
             text = f"the data of body {frame.body!r} are moved to its joint; frame {frame.name!r} is the given one"
             report.changed(text, line(frame.body))

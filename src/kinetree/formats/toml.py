@@ -2,9 +2,9 @@
 
 A file has `[mechanism]` (name, gravity, source, description, and lenient = true to accept impossible inertias),
 `[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[pair]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]`, `[[force]]`,
-`[[contact]]` and `[[scenery]]`. Bodies and joints may also be a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has
-coordinates by joint name at or near which the loops are closed. Any other number may be a formula of parameters, in
-quotes.
+`[[contact]]`, `[[actuator]]`, `[[keyframe]]` and `[[scenery]]`. Bodies and joints may also be a table of
+Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates by joint name at or near which the loops are closed. Any
+other number may be a formula of parameters, in quotes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError, Where, at, below, part_at, unknown_name
-from ..model import Mechanism, assemble
+from ..model import Mechanism, build_mechanism
 from ..model.checks import impossible_inertias, massless_inertias
 from ..model.contacts import refuse_many_contacts
 from ..model.pairs import pair_of
@@ -23,11 +23,10 @@ from ..model.part_fields import MAX_NAME
 from ..model.ring_cuts import open_rings
 from . import toml_parts
 from .dh import CONVENTIONS, ROWS, parts_from_dh, tool_placement
-from .fields import known_keys, required, sequence, text, truth, vector
+from .fields import known_keys, require, sequence, text, truth, vector
 from .pairs import report_cuts
 from .report import Report, report_moved
-from .toml_lines import WORD, Places
-from .toml_plain import read_tables
+from .toml_lines import WORD, Places, read_tables
 
 MAX_BYTES = 64 * 2**20
 """Largest file [bytes], to bound time and memory."""
@@ -42,12 +41,14 @@ SECTIONS = {
     "coupling": toml_parts.coupling,
     "force": toml_parts.force,
     "contact": toml_parts.contact,
+    "actuator": toml_parts.actuator,
+    "keyframe": toml_parts.keyframe,
     "scenery": toml_parts.shape,
 }
 TABLES = ("mechanism", "parameters", *SECTIONS, "dh", "guess")
 MANY, FEW = 100_000, 20_000
 """Largest numbers of parts: of those that a long rope has one of per link, and of all others. A part takes 0.1 ms."""
-LINKS = ("body", "joint", "pair")
+LINKS = ("body", "joint", "pair", "frame")
 MECHANISM = ("name", "gravity", "source", "description", "lenient")
 
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){WORD}(?:[ \t]*\.[ \t]*{WORD}){{{MAX_DOTS}}}")
@@ -160,7 +161,7 @@ def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, 
             found[sort] += parts
     if found["pair"]:
         found, guess = _without_rings(found, guess, places, report)
-    mechanism = assemble(
+    mechanism = build_mechanism(
         text(head.get("name", stem or "mechanism"), below(where, "name")),
         found["body"],
         found["joint"],
@@ -170,6 +171,8 @@ def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, 
         forces=found["force"],
         scenery=found["scenery"],
         contacts=found["contact"],
+        actuators=found["actuator"],
+        keyframes=found["keyframe"],
         gravity=vector(head.get("gravity", (0.0, 0.0, -9.81)), below(where, "gravity")),
         parameters=[
             toml_parts.parameter(key, table, Where(f"parameter {key[:80]!r}", ("parameters", key)))
@@ -238,7 +241,7 @@ def _where(sort: str, i: int, table: Any) -> Where:
 def _dh(table: Any, places: Places, bodies: list[str]):
     where = at("dh")
     known_keys(table, ("convention", "degrees", "tool", "row"), where)
-    rows = sequence(required(table, "row", where), below(where, "row"))
+    rows = sequence(require(table, "row", where), below(where, "row"))
     _refuse_many(below(where, "row"), len(rows), MANY)
     parts = parts_from_dh(
         rows,

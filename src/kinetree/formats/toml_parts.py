@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from ..errors import ModelError, below, path_of
 from ..model import (
     GROUND,
+    Actuator,
     Body,
     Contact,
     Coupling,
+    Curve,
     ForceElement,
     Frame,
     Joint,
+    Keyframe,
+    Law,
     Limits,
     Loop,
     Pair,
@@ -22,8 +27,8 @@ from ..model import (
     Shape,
     Surface,
 )
-from ..model.contact_fields import MOST, refuse_many
-from ..model.force_checks import check_kind
+from ..model.checks import check_kind
+from ..model.contacts import MOST, refuse_many
 from .fields import (
     PLACEMENT,
     axis,
@@ -35,13 +40,40 @@ from .fields import (
     numbers,
     one_or_more,
     placement,
-    required,
+    require,
     sequence,
     text,
     truth,
     vector,
 )
-from .toml_curves import curve, law
+
+# --- Curves and laws of motion from tables of a native TOML file, and back ---
+
+
+def curve(table: Any, where: str) -> Curve:
+    """Return a curve: points, or cosines and sines."""
+    return _made(Curve, table, where)
+
+
+def law(table: Any, where: str) -> Law:
+    """Return the law of a coupling: points, a polynomial, or a slope with cosines and sines."""
+    return _made(Law, table, where)
+
+
+def pairs(part: Curve | Law) -> list[tuple[str, Any]]:
+    """Return the keys and values of a part that are not the reader's defaults."""
+    return [(f.name, getattr(part, f.name)) for f in fields(part) if getattr(part, f.name) != f.default]
+
+
+def _made(sort: type, table: Any, where: str) -> Any:
+    known_keys(table, tuple(f.name for f in fields(sort)), where)
+    given: Mapping[str, Any] = table
+    flags = {key: truth(given[key], below(where, key)) for key in ("closed", "periodic") if key in given}
+    try:
+        return sort(**{**given, **flags})
+    except ModelError as error:
+        raise ModelError(error.what, where=where, remedy=error.remedy) from None
+
 
 BODY = ("name", "mass", "com", "inertia", "shape")
 SHAPE = ("kind", "size", "role", "file", "color", "name", *PLACEMENT)
@@ -57,6 +89,8 @@ COUPLING = ("name", "joint", "terms", "offset", "law")
 FORCE = ("name", "kind", "body_a", "body_b", "point_a", "point_b", "coefficients")
 CONTACT = ("name", "body", "shape", "size", *PLACEMENT, "surface", "friction", "restitution", "law")
 SURFACE = ("kind", "body", *PLACEMENT, "edges", "heights", "spacing")
+ACTUATOR = ("name", "joint", "gear", "gain", "bias", "control", "force")
+KEYFRAME = ("name", "q", "qd", "control")
 PARAMETER = ("value", "free", "unit", "note")
 
 
@@ -67,7 +101,7 @@ def parameter(label: str, table: Any, where: str) -> Parameter:
     known_keys(table, PARAMETER, where)
     return Parameter(
         name(label, where),
-        constant(required(table, "value", where), where),
+        constant(require(table, "value", where), where),
         free=truth(table.get("free", False), where),
         unit=text(table.get("unit", ""), where),
         note=text(table.get("note", ""), where),
@@ -78,7 +112,7 @@ def body(table: Any, where: str) -> Body:
     """Return a body with its shapes."""
     known_keys(table, BODY, where)
     return Body(
-        name(required(table, "name", where), below(where, "name")),
+        name(require(table, "name", where), below(where, "name")),
         number(table.get("mass", 0.0), below(where, "mass")),
         vector(table.get("com", (0.0, 0.0, 0.0)), below(where, "com")),
         inertia(table.get("inertia", (0.0,) * 6), below(where, "inertia")),
@@ -94,7 +128,7 @@ def shape(table: Any, where: str) -> Shape:
     known_keys(table, SHAPE, where)
     color = numbers(table["color"], below(where, "color"), 4) if "color" in table else None
     return Shape(
-        text(required(table, "kind", where), below(where, "kind")),
+        text(require(table, "kind", where), below(where, "kind")),
         numbers(table.get("size", ()), below(where, "size")),  # type: ignore[arg-type]
         placement(table, where),
         role=text(table.get("role", "visual"), where),
@@ -142,8 +176,8 @@ def frame(table: Any, where: str) -> Frame:
     """Return a frame."""
     known_keys(table, FRAME, where)
     return Frame(
-        name(required(table, "name", where), below(where, "name")),
-        name(required(table, "body", where), below(where, "body")),
+        name(require(table, "name", where), below(where, "name")),
+        name(require(table, "body", where), below(where, "body")),
         placement(table, where),
     )
 
@@ -169,7 +203,7 @@ def _own(table: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _names(table: Mapping[str, Any], where: str, *keys: str) -> dict[str, Any]:
     """Return the names at these keys, all required."""
-    return {key: name(required(table, key, where), below(where, key)) for key in keys}
+    return {key: name(require(table, key, where), below(where, key)) for key in keys}
 
 
 def _axes(table: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -198,9 +232,9 @@ def coupling(table: Any, where: str) -> Coupling:
     """Return a coupling; its terms are a table, or a list of pairs."""
     known_keys(table, COUPLING, where)
     return Coupling(
-        name(required(table, "name", where), below(where, "name")),
-        name(required(table, "joint", where), below(where, "joint")),
-        _pairs(required(table, "terms", where), below(where, "terms")),
+        name(require(table, "name", where), below(where, "name")),
+        name(require(table, "joint", where), below(where, "joint")),
+        _pairs(require(table, "terms", where), below(where, "terms")),
         number(table.get("offset", 0.0), below(where, "offset")),
         law(table["law"], below(where, "law")) if "law" in table else None,
     )
@@ -210,10 +244,10 @@ def force(table: Any, where: str) -> ForceElement:
     """Return a force element; its coefficients are a table, or a list of pairs."""
     known_keys(table, FORCE, where)
     return ForceElement(
-        name(required(table, "name", where), below(where, "name")),
-        check_kind(name(required(table, "kind", where), below(where, "kind")), below(where, "kind")),
-        name(required(table, "body_a", where), below(where, "body_a")),
-        name(required(table, "body_b", where), below(where, "body_b")),
+        name(require(table, "name", where), below(where, "name")),
+        check_kind(name(require(table, "kind", where), below(where, "kind")), below(where, "kind")),
+        name(require(table, "body_a", where), below(where, "body_a")),
+        name(require(table, "body_b", where), below(where, "body_b")),
         vector(table.get("point_a", (0.0, 0.0, 0.0)), below(where, "point_a")),
         vector(table.get("point_b", (0.0, 0.0, 0.0)), below(where, "point_b")),
         _pairs(table.get("coefficients", {}), below(where, "coefficients")),
@@ -255,6 +289,23 @@ def surface(table: Any, where: str) -> Surface:
         heights=tuple(rows),
         spacing=numbers(table.get("spacing", ()), below(where, "spacing")),
     )
+
+
+def actuator(table: Any, where: str) -> Actuator:
+    """Return an actuator."""
+    known_keys(table, ACTUATOR, where)
+    names = _names(table, where, "name", "joint")
+    given: dict[str, Any] = {key: one_or_more(table[key], below(where, key)) for key in ACTUATOR[2:] if key in table}
+    if "gain" in table:
+        given["gain"] = constant(table["gain"], below(where, "gain"))
+    return Actuator(**names, **given)
+
+
+def keyframe(table: Any, where: str) -> Keyframe:
+    """Return a keyframe."""
+    known_keys(table, KEYFRAME, where)
+    given = {key: tuple(guess(table.get(key, {}), below(where, key)).items()) for key in KEYFRAME[1:]}
+    return Keyframe(name(require(table, "name", where), below(where, "name")), **given)
 
 
 def guess(table: Any, where: str) -> dict[str, tuple[float, ...]]:

@@ -11,7 +11,8 @@ from ..algebra.vectors import IDENTITY, ZERO
 from ..errors import ModelError
 from ..model import GROUND, Body, Contact, Expression, Joint, Limits, Mechanism, Parameter, Placement, Shape, parse
 from ..model.checks import impossible_inertias
-from . import toml_curves
+from ..model.topology import check_depth_order
+from . import toml_parts
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -25,8 +26,9 @@ def write_toml(mechanism: Mechanism) -> str:
     """Return the mechanism as text of the native format.
 
     Raises ModelError for parts that a TOML file cannot represent: a formula that the reader refuses (too long, too
-    deep, or with other names), and names that are not Unicode.
+    deep, or with other names), names that are not Unicode, and parts in another order than the reader's.
     """
+    check_depth_order(mechanism)
     blocks = [_block("[mechanism]", _head(mechanism))]
     if mechanism.parameters:
         blocks.append(_block("[parameters]", [(_key(p.name), _parameter(p)) for p in mechanism.parameters]))
@@ -51,6 +53,13 @@ def write_toml(mechanism: Mechanism) -> str:
             pairs.append(("coefficients", _map(force.coefficients)))
         blocks.append(_block("[[force]]", pairs))
     blocks += [_block("[[contact]]", _contact(contact)) for contact in mechanism.contacts]
+    for actuator in mechanism.actuators:
+        pairs = [*_texts(actuator, "name", "joint"), ("gear", _one_or_more(actuator.gear))]
+        pairs += _unlike(actuator, gain=1.0, bias=(0.0, 0.0, 0.0), control=(), force=())
+        blocks.append(_block("[[actuator]]", pairs))
+    for keyframe in mechanism.keyframes:
+        tables = [(key, _named(items)) for key in ("q", "qd", "control") if (items := getattr(keyframe, key))]
+        blocks.append(_block("[[keyframe]]", [*_texts(keyframe, "name"), *tables]))
     if mechanism.guess:
         blocks.append(_block("[guess]", [(_key(name), _one_or_more(numbers)) for name, numbers in mechanism.guess]))
     return "\n".join(blocks)
@@ -121,7 +130,7 @@ def _texts(part: Any, *keys: str) -> Pairs:
 def _data(part: Any, *keys: str) -> Pairs:
     """Return curves and laws as tables."""
     given = [(key, getattr(part, key)) for key in keys]
-    return [(key, _table((k, _value(x)) for k, x in toml_curves.pairs(value))) for key, value in given if value]
+    return [(key, _table((k, _value(x)) for k, x in toml_parts.pairs(value))) for key, value in given if value]
 
 
 def _unlike(part: Any, **defaults: Any) -> Pairs:
@@ -143,6 +152,11 @@ def _map(items: tuple[tuple[str, Any], ...]) -> str:
     if len({key for key, _ in items}) < len(items):
         return _value(items)
     return _table((_key(key), _value(value)) for key, value in items)
+
+
+def _named(items: tuple[tuple[str, tuple[float, ...]], ...]) -> str:
+    """Return lists of numbers by name as a table."""
+    return _table((_key(name), _one_or_more(numbers)) for name, numbers in items)
 
 
 def _one_or_more(values: tuple) -> str:

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import InputError, ModelError, shown, unknown_name
+from ..errors import InputError, ModelError, quote, unknown_name
 from ..model.checks import impossible_inertias, massless_inertias
-from ..model.construction import assemble
+from ..model.construction import build_mechanism
 from ..model.mechanism import Mechanism
 from ..model.part_fields import MAX_NAME
 from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Shape
-from .elements import EXPAND, Source
 from .merging import merge_fixed
-from .report import Report
+from .report import Group, Report
 from .urdf_parts import read_couplings, read_joint, read_link
 from .urdf_shapes import read_materials
-from .xml import Element, parse_xml, read_bytes
+from .xml import EXPAND, Element, Source, parse_xml, read_bytes
 
 BASES = ("fixed", "free")
 FIXED = ("merge", "keep")
@@ -58,7 +57,7 @@ def read_urdf_text(
     try:
         parts = _read_parts(source, robot, [Path(r) for r in roots])
         parts = _tree(source, parts, base, fixed)
-        mechanism = assemble(
+        mechanism = build_mechanism(
             _robot_name(source, robot),
             parts.bodies,
             parts.joints,
@@ -174,7 +173,9 @@ def _tree(source: Source, parts: _Parts, base: str, fixed: str) -> _Parts:
             weight = f"; its mass of {weld.mass:g} kg does not move" if weld.mass else ""
             floats = '; base="free" lets it float' if weld.mass and not weld.joint else ""
             text = f"link {name!r} is fixed to the ground{by} as a frame{weight}{floats}"
-        source.report.changed(text, parts.links[name].line)
+        into = "fixed to the ground" if weld.carrier == GROUND else "merged into others"
+        group = Group(f"links without a joint of their own are {into} and remain frames", quote(name, 80))
+        source.report.changed(text, parts.links[name].line, group if weld.joint else None)
     for name in merged.hidden:
         source.report.dropped(f"no frame {name!r} for the fixed joint: a link has its name", parts.elements[name].line)
     return replace(
@@ -211,7 +212,7 @@ def _root(source: Source, parts: _Parts) -> str:
             element = parts.elements[carried[name].name]
             raise source.error(element, f"the links form a circle: {circle}", "remove one joint of the circle")
     if len(loose) > 1:
-        listed = ", ".join(shown(name) for name in loose[:10]) + (", ..." if len(loose) > 10 else "")
+        listed = ", ".join(quote(name) for name in loose[:10]) + (", ..." if len(loose) > 10 else "")
         raise source.error(
             parts.links[loose[1]],
             f"{len(loose)} links are children of no joint: {listed}",

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..algebra.vectors import Matrix, Vector, from_moments, matmul, symmetric, to_moments, transpose
-from ..errors import ModelError, shown, unknown_name
+from ..errors import ModelError, quote, unknown_name
 from ..model.parts import Body, Coupling, Joint, Limits
-from .elements import Source
+from .report import Group
 from .urdf_shapes import Color, read_origin, read_shapes, unit
-from .xml import Element
+from .xml import Element, Source
 
 KINDS = {
     "revolute": "revolute",
@@ -40,7 +40,8 @@ def read_link(source: Source, link: Element, colors: dict[str, Color], roots: Se
     shapes = read_shapes(source, link, colors, roots)
     inertial = source.one(link, "inertial")
     if inertial is None:
-        source.report.read(f"link {name!r} has no <inertial>: it is massless", link.line)
+        group = Group("links without <inertial> are massless", repr(name))
+        source.report.read(f"link {name!r} has no <inertial>: it is massless", link.line, group)
         return Body(name, shapes=shapes)
     source.rest(inertial, (), ("origin", "mass", "inertia"))
     placement = read_origin(source, inertial)
@@ -104,7 +105,9 @@ def _child(source: Source, joint: Element, tag: str, type_: str, allowed: Sequen
     """Return a child that only some joint types use; for other types it is reported as dropped."""
     element = source.one(joint, tag)
     if element is not None and type_ not in allowed:
-        source.report.dropped(f"<{tag}> of the {type_} joint {joint.attributes['name']!r}", element.line)
+        name = repr(joint.attributes["name"])
+        group = Group(f"<{tag}> of {type_} joints", name)
+        source.report.dropped(f"<{tag}> of the {type_} joint {name}", element.line, group)
         return None
     return element
 
@@ -188,7 +191,7 @@ def read_couplings(source: Source, mimics: Sequence[Mimic], joints: dict[str, Jo
 def _not_mimicked(name: str, joints: dict[str, Joint]) -> str:
     """Return the reason why a joint cannot be mimicked, or an empty text."""
     if name not in joints:
-        return f"{shown(name)}, which is not a joint"
+        return f"{quote(name)}, which is not a joint"
     kind = joints[name].kind
     if kind in ("revolute", "prismatic"):
         return ""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..algebra.rotations import from_quaternion, from_rpy
-from ..errors import shown
+from ..errors import quote
 from ..model.parts import Placement, Shape
-from .elements import Source, described
-from .xml import Element
+from .report import Group
+from .xml import Element, Source, describe_element
 
 Color = tuple[float, float, float, float]
 PACKAGED = ("package", "model")
@@ -48,7 +49,7 @@ def unit(source: Source, element: Element, numbers: tuple[float, ...]) -> tuple[
     if not 1e-9 < length < math.inf:
         raise source.error(element, f"{numbers} has no direction", "give numbers such as 0 0 1")
     if abs(length - 1.0) > UNIT:
-        source.report.changed(f"{described(element)}: scaled from length {length:.9g} to 1", element.line)
+        source.report.changed(f"{describe_element(element)}: scaled from length {length:.9g} to 1", element.line)
     return tuple(x / length for x in numbers)
 
 
@@ -60,7 +61,7 @@ def read_materials(source: Source, robot: Element) -> dict[str, Color]:
         name = material.attributes.get("name", "")
         if name in colors and color != colors[name]:
             source.report.suspect(
-                f"{described(material)} is already defined; the first definition is kept", material.line
+                f"{describe_element(material)} is already defined; the first definition is kept", material.line
             )
         if color is not None:
             colors.setdefault(name, color)
@@ -91,7 +92,7 @@ def _shape(source: Source, element: Element, colors: dict[str, Color], roots: Se
     color = _color(source, element, colors) if role == "visual" else None
     geometry = source.one(element, "geometry")
     if geometry is None or not geometry.children:
-        source.report.dropped(f"{described(element)}: it has no geometry", element.line)
+        source.report.dropped(f"{describe_element(element)}: it has no geometry", element.line)
         return None
     solid = geometry.children[0]
     source.rest(geometry, (), (solid.tag,))
@@ -104,12 +105,14 @@ def _shape(source: Source, element: Element, colors: dict[str, Color], roots: Se
         return Shape("mesh", scale, placement, role, _mesh(source, solid, roots), color, name)
     if solid.tag not in SIZES:
         known = ", ".join([*SIZES, "mesh"])
-        source.report.dropped(f"{described(solid)} of {described(element)}: known shapes are {known}", solid.line)
+        source.report.dropped(
+            f"{describe_element(solid)} of {describe_element(element)}: known shapes are {known}", solid.line
+        )
         return None
     source.rest(solid, [attribute for attribute, _ in SIZES[solid.tag]])
     size = tuple(x for attribute, count in SIZES[solid.tag] for x in source.numbers(solid, attribute, count))
     if min(size) < 0:
-        source.report.suspect(f"{described(solid)} has a negative size", solid.line)
+        source.report.suspect(f"{describe_element(solid)} has a negative size", solid.line)
     return Shape(solid.tag, size, placement, role, "", color, name)
 
 
@@ -119,7 +122,7 @@ def _color(source: Source, visual: Element, colors: dict[str, Color]) -> Color |
         return None
     color, name = _own_color(source, material), material.attributes.get("name", "")
     if color is None and name and name not in colors and source.one(material, "texture") is None:
-        source.report.suspect(f"{described(material)} has no color and is not defined elsewhere", material.line)
+        source.report.suspect(f"{describe_element(material)} has no color and is not defined elsewhere", material.line)
     return color or colors.get(name)
 
 
@@ -138,15 +141,25 @@ def _rgba(source: Source, color: Element) -> Color:
 
 def _mesh(source: Source, mesh: Element, roots: Sequence[Path]) -> str:
     text = source.text(mesh, "filename")
-    found = find_mesh(text, roots)
+    scheme, _, rest = text.rpartition("://")
+    found = find_mesh(text, roots) or (find_mesh(text, ros_folders()) if scheme in PACKAGED else None)
     if found is None:
-        scheme, _, rest = text.rpartition("://")
-        what = f"the folder that contains {shown(rest.partition('/')[0], 80)}" if scheme in PACKAGED else "its folder"
-        source.report.suspect(
-            f"mesh {shown(text, 200)} is not found and not drawn; give {what} as one of roots= (command line: --root)",
-            mesh.line,
+        package = quote(rest.partition("/")[0], 80)
+        remedy = "give its folder as one of roots= (command line: --root)"
+        if scheme in PACKAGED:
+            remedy = f"give the folder that contains {package} as one of roots= (command line: --root), or in "
+            remedy += "ROS_PACKAGE_PATH"
+        group = Group(
+            f"meshes are not found and not drawn; {remedy.replace('its folder', 'their folder')}", quote(text, 80)
         )
+        source.report.suspect(f"mesh {quote(text, 200)} is not found and not drawn; {remedy}", mesh.line, group)
     return text if found is None else str(found)
+
+
+def ros_folders() -> list[Path]:
+    """Return the folders of packages that ROS declares: those of ROS_PACKAGE_PATH, and `share` of AMENT_PREFIX_PATH."""
+    folders = [Path(x) for x in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if x]
+    return folders + [Path(x) / "share" for x in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if x]
 
 
 def find_mesh(text: str, roots: Iterable[Path]) -> Path | None:

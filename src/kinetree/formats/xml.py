@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from ..errors import ModelError, shown
+from ..errors import ModelError, quote
+from ..model.part_fields import MAX_NAME
+from .report import Group, Report
+from .text_numbers import strict_floats
 
 MAX_BYTES = 16 * 2**20
 """Largest file [bytes]; with this and the bounds below, any file is read or refused within a second."""
@@ -43,13 +47,13 @@ def read_bytes(path: str | Path, *, most: int = MAX_BYTES) -> bytes:
     try:
         path = Path(path)
         if not stat.S_ISREG(path.stat().st_mode):
-            raise ModelError("is not a regular file", remedy="give the path of a file", file=shown(str(path), 200))
+            raise ModelError("is not a regular file", remedy="give the path of a file", file=quote(str(path), 200))
         with path.open("rb") as stream:
             data = stream.read(most + 1)
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise ModelError(
-            f"cannot be read: {cause}", remedy="check the path and its permissions", file=shown(str(path), 200)
+            f"cannot be read: {cause}", remedy="check the path and its permissions", file=quote(str(path), 200)
         ) from None
     if len(data) > most:
         raise ModelError(f"is larger than {most} bytes", remedy="split the file or remove unnecessary parts", file=path)
@@ -87,7 +91,7 @@ def parse_xml(data: bytes | str, *, file: str = "<text>") -> Element:
         ) from None
     except (LookupError, ValueError) as error:  # from the codec named in the declaration
         raise ModelError(
-            f"its encoding cannot be read: {shown(str(error))}", remedy="save the file as UTF-8", file=file, line=1
+            f"its encoding cannot be read: {quote(str(error))}", remedy="save the file as UTF-8", file=file, line=1
         ) from None
     if builder.root is None:
         raise ModelError("has no element", remedy="give an XML file", file=file)
@@ -131,13 +135,13 @@ class _Builder:
             raise self.error(f"elements are nested more than {MAX_DEPTH} levels deep", "flatten the model")
         if len(attributes) > MAX_ATTRIBUTES or len(tag) > MAX_TAG:
             raise self.error(
-                f"the element {shown(tag)} is too large",
+                f"the element {quote(tag)} is too large",
                 f"use at most {MAX_ATTRIBUTES} attributes, and {MAX_TAG} characters in a tag",
             )
         for key, value in attributes.items():
             if len(value) > MAX_TEXT or len(key) > MAX_TAG:
                 raise self.error(
-                    f"the attribute {shown(key)} of <{tag}> has {len(value)} characters", f"use at most {MAX_TEXT}"
+                    f"the attribute {quote(key)} of <{tag}> has {len(value)} characters", f"use at most {MAX_TEXT}"
                 )
         if any(key.startswith("xmlns") for key in attributes):
             attributes = {k: v for k, v in attributes.items() if k != "xmlns" and not k.startswith("xmlns:")}
@@ -163,3 +167,97 @@ class _Builder:
             tag = self.open[-1].tag
             raise self.error(f"the text of <{tag}> is too long", f"use at most {MAX_TEXT} characters")
         self.pieces[-1].append(data)
+
+
+# --- Strict reading of XML elements: each number is checked, and everything that is not read is reported ---
+
+EXPAND = "expand the file with xacro first"
+"""The remedy for templates, which are not valid URDF."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that is being read: its name for messages, and the report that collects remarks."""
+
+    file: str
+    report: Report
+
+    def error(self, element: Element, what: str, remedy: str) -> ModelError:
+        """Return the error for an element, with its file and line."""
+        return ModelError(what, where=describe_element(element), remedy=remedy, file=self.file, line=element.line)
+
+    def text(self, element: Element, name: str, default: str | None = None) -> str:
+        """Return the text of an attribute, which is required if there is no default."""
+        value = element.attributes.get(name, default)
+        if value is None:
+            raise self.error(element, f"the attribute {name!r} is missing", f"add {name}=...")
+        return value
+
+    def name(self, element: Element, attribute: str = "name") -> str:
+        """Return an attribute that is a name of 1 to MAX_NAME characters."""
+        value = self.text(element, attribute)
+        if not value or len(value) > MAX_NAME:
+            fault = f"has {len(value)} characters" if value else "is empty"
+            raise self.error(
+                element, f"the attribute {attribute!r} {fault}", f"give a name of 1 to {MAX_NAME} characters"
+            )
+        return value
+
+    def numbers(
+        self, element: Element, name: str, count: int, default: tuple[float, ...] | None = None
+    ) -> tuple[float, ...]:
+        """Return an attribute of `count` finite numbers, which is required if there is no default."""
+        if name not in element.attributes and default is not None:
+            return default
+        text = self.text(element, name)
+        if "${" in text or "$(" in text:
+            raise self.error(element, f"the attribute {name!r} is {quote(text)}, which is not expanded", EXPAND)
+        where = f"{describe_element(element)} attribute {name!r}"
+        return strict_floats(text, count, where=where, file=self.file, line=element.line)
+
+    def number(self, element: Element, name: str, default: float | None = None) -> float:
+        """Return an attribute of one finite number, which is required if there is no default."""
+        return self.numbers(element, name, 1, None if default is None else (default,))[0]
+
+    def one(self, element: Element, tag: str) -> Element | None:
+        """Return the first child with this tag, or None; further ones are reported as dropped."""
+        found = element.all(tag)
+        for extra in found[1:]:
+            self.report.dropped(f"{describe_element(extra)}: {describe_element(element)} has one already", extra.line)
+        return found[0] if found else None
+
+    def needed(self, element: Element, tag: str) -> Element:
+        """Return the first child with this tag, which is required."""
+        found = self.one(element, tag)
+        if found is None:
+            raise self.error(element, f"has no <{tag}>", f"add a <{tag}> to it")
+        return found
+
+    def rest(self, element: Element, attributes: Iterable[str] = (), children: Iterable[str] = ()) -> None:
+        """Report everything in an element other than the given attributes and children."""
+        known = frozenset(attributes)
+        for name, value in element.attributes.items():
+            if name not in known:
+                self.report.dropped(
+                    f"attribute {quote(name)} = {quote(value)} of {describe_element(element)}", element.line
+                )
+        known = frozenset(children)
+        for child in element.children:
+            if child.tag not in known:
+                self.unread(child, element)
+        if element.text:
+            self.report.dropped(f"text {quote(element.text)} in {describe_element(element)}", element.line)
+
+    def unread(self, child: Element, parent: Element) -> None:
+        """Report an element that is not read."""
+        text = f"{describe_element(child)} in {describe_element(parent)}"
+        if child.tag.startswith("xacro:"):
+            self.report.suspect(f"{text} is left over from xacro and is not read; {EXPAND}", child.line)
+        else:
+            self.report.dropped(text, child.line, Group(f"<{child.tag}> are not read, in", describe_element(parent)))
+
+
+def describe_element(element: Element) -> str:
+    """Return the text for an element in messages: its tag, and its name if it has one."""
+    name = element.attributes.get("name")
+    return f"<{element.tag}>" if name is None else f"<{element.tag} name={quote(name)}>"

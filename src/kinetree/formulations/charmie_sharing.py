@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..model.mechanism import Mechanism, resolved
+from ..model.mechanism import Mechanism, resolve_parts
 from .auxiliary_bodies import BalancingHalf, inclination, length
 from .kinematics import Matrix
 from .newton_euler import Link, LinkMotion, Load, balance
@@ -163,4 +163,4 @@ def _solved(rows: list[list[Matrix]], known: Matrix) -> Matrix:
 
 
 def _parts(parts, mechanism: Mechanism):
-    return resolved(parts, mechanism.values())
+    return resolve_parts(parts, mechanism.values())

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .. import loops
 from ..loops import laws
-from ..model.mechanism import Mechanism, resolved
+from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parts import GROUND, Placement
 from .denoc import DeNOC, denoc
 from .kinematics import Matrix, skew
@@ -73,13 +73,13 @@ def closed_equations(
 def closure(mechanism: Mechanism, d: DeNOC, q: ArrayLike) -> tuple[Matrix, Matrix, Matrix]:
     """Return residual [nc], J [nc, nv] and dJ/dt qd [nc] of all loops, then of the couplings."""
     residual, rows, bias = [], [], []
-    for loop in resolved(mechanism.loops, mechanism.values()):
+    for loop in resolve_parts(mechanism.loops, mechanism.values()):
         found = _of_loop(d, loop)
         for column, part in zip((residual, rows, bias), found, strict=True):
             column += part
     at_q, at_v = _entries(mechanism)
     angles = np.asarray(q, dtype=float)
-    for coupling in resolved(mechanism.couplings, mechanism.values()):
+    for coupling in resolve_parts(mechanism.couplings, mechanism.values()):
         if coupling.law is not None:
             for column, part in zip((residual, rows, bias), _of_law(coupling, d, angles, at_q, at_v), strict=True):
                 column.append(part)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import joints as joint_kinds
-from ..model.mechanism import Mechanism, resolved
+from ..model.mechanism import Mechanism, resolve_parts
 from .kinematics import BodyState, Matrix
 
 
@@ -43,5 +43,5 @@ def external_wrenches(states: list[BodyState], wrenches: ArrayLike | None) -> li
 
 def armatures(mechanism: Mechanism) -> Matrix:
     """Return the drive inertia of each degree of freedom [nv], which adds to the diagonal of I and to nothing else."""
-    joints = resolved(mechanism.joints, mechanism.values())
+    joints = resolve_parts(mechanism.joints, mechanism.values())
     return np.array([a for j in joints for a in j.armature or (0.0,) * joint_kinds.kind(j.kind).NV], dtype=float)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import joints as joint_kinds
-from ..algebra.rotations import Rotation, about, snapped
+from ..algebra.rotations import Rotation, about, snap_to_axes
 from ..algebra.vectors import IDENTITY, ZERO, Vector, matmul, times, transpose
 from ..algebra.vectors import Matrix as Turn
 from ..errors import unknown_name
-from ..model import Body, Joint, Limits, Mechanism, Placement, assemble
+from ..model import Body, Joint, Limits, Mechanism, Placement, build_mechanism
 from .kinematics import Matrix
 
 
@@ -97,7 +97,7 @@ def intersecting_revolutes(mechanism: Mechanism) -> Mechanism:
         chain = _chain(joint)
         bodies += [Body(j.child) for j in chain[:-1]] + [body]
         joints += chain
-    return assemble(
+    return build_mechanism(
         f"{mechanism.name} with intersecting revolute joints",
         bodies,
         joints,
@@ -152,9 +152,9 @@ def _turns(table: EulerTable) -> tuple[list[Turn], list[Vector]]:
     second = _turn(0, table.alpha[0]) @ _turn(table.offset[1], 0)
     rest = _turn(0, table.alpha[2]) @ _turn(table.after, 0)
     third = _turn(0, table.alpha[1]) @ _turn(table.offset[2], 0) @ rest
-    axis = times(transpose(snapped(rest.matrix())), (0.0, 0.0, 1.0))
+    axis = times(transpose(snap_to_axes(rest.matrix())), (0.0, 0.0, 1.0))
     z = (0.0, 0.0, 1.0)
-    return [snapped(r.matrix()) for r in (first, second, third)], [z, z, axis]
+    return [snap_to_axes(r.matrix()) for r in (first, second, third)], [z, z, axis]
 
 
 def _turn(theta: float, alpha: float) -> Rotation:

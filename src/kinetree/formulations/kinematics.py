@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import joints as joint_kinds
 from ..algebra.vectors import from_moments
 from ..errors import InputError
-from ..model.mechanism import Mechanism, resolved
+from ..model.mechanism import Mechanism, resolve_parts
 
 Matrix = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None)
     values = mechanism.values()
     out: list[BodyState] = []
     for i, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
-        body, joint = resolved(body, values), resolved(joint, values)
+        body, joint = resolve_parts(body, values), resolve_parts(joint, values)
         kind, parent = joint_kinds.kind(joint.kind), mechanism.parents[i]
         mine, dofs = q[mechanism.q_slices[i]].tolist(), mechanism.v_slices[i]
         Rp, op, wp, vp = (np.eye(3), *np.zeros((3, 3))) if parent < 0 else _motion(out[parent])
@@ -86,7 +86,7 @@ def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None)
 
 def gravity(mechanism: Mechanism) -> Matrix:
     """Return the acceleration of gravity [m/s^2]."""
-    return np.array(resolved(mechanism.gravity, mechanism.values()), dtype=float)
+    return np.array(resolve_parts(mechanism.gravity, mechanism.values()), dtype=float)
 
 
 def _motion(b: BodyState):

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import joints as joint_kinds
+from .._support.optional import casadi
 from ..algebra.vectors import from_moments
 from ..errors import InputError
-from ..model.mechanism import Mechanism, resolved
+from ..model.mechanism import Mechanism, resolve_parts
 from .equations import Equations, armatures
 
 
@@ -51,17 +52,17 @@ def equations(
 @lru_cache(maxsize=64)
 def _functions(key: _Key) -> tuple[Any, Any]:
     """Return CasADi functions: (q, qd) -> dT/dqd for nv columns at once, and (q, qd, wrenches) -> C qd, g, external."""
-    import casadi as ca
+    ca = casadi()
 
     mechanism = key.mechanism
     nv, nb = mechanism.nv, len(mechanism.bodies)
     q, delta, speed = ca.SX.sym("q", mechanism.nq), ca.SX.sym("delta", nv), ca.SX.sym("speed", nv)
     w = ca.SX.sym("w", 6, nb)
     values = mechanism.values()
-    gravity = ca.DM(resolved(mechanism.gravity, values))
+    gravity = ca.DM(resolve_parts(mechanism.gravity, values))
     poses = _poses(mechanism, _moved(mechanism, q, delta))
     T, V, P = ca.SX(0), ca.SX(0), ca.SX(0)
-    for k, (body, (R, o)) in enumerate(zip(resolved(mechanism.bodies, values), poses, strict=True)):
+    for k, (body, (R, o)) in enumerate(zip(resolve_parts(mechanism.bodies, values), poses, strict=True)):
         tensor = np.array(from_moments(body.inertia), dtype=float)
         J = np.trace(tensor) / 2 * np.eye(3) - tensor  # sum m r r^T about the center of mass
         c = o + R @ ca.DM(body.com)
@@ -83,10 +84,10 @@ def _moved(mechanism: Mechanism, q: Any, delta: Any) -> list[list[Any]]:
     The solution of dq/dt = r(q, delta) is q + r + r'/2 + ..., with r' the rate of r along r. Two terms suffice for
     two derivatives at delta = 0, and they are polynomials: smooth there for every kind of joint.
     """
-    import casadi as ca
+    ca = casadi()
 
     out = []
-    joints = resolved(mechanism.joints, mechanism.values())
+    joints = resolve_parts(mechanism.joints, mechanism.values())
     for joint, own_q, own_v in zip(joints, mechanism.q_slices, mechanism.v_slices, strict=True):
         kind = joint_kinds.kind(joint.kind)
         mine, step = q[own_q, 0], delta[own_v, 0]  # columns, possibly empty
@@ -97,17 +98,17 @@ def _moved(mechanism: Mechanism, q: Any, delta: Any) -> list[list[Any]]:
 
 
 def _embedded(r: Any, at: int, size: int) -> Any:
-    import casadi as ca
+    ca = casadi()
 
     return ca.vertcat(ca.SX.zeros(at), r, ca.SX.zeros(size - at - r.shape[0]))
 
 
 def _poses(mechanism: Mechanism, coordinates: list[list[Any]]) -> list[tuple[Any, Any]]:
     """Return (R, o) of every body in the ground's frame."""
-    import casadi as ca
+    ca = casadi()
 
     out: list[tuple[Any, Any]] = []
-    joints = resolved(mechanism.joints, mechanism.values())
+    joints = resolve_parts(mechanism.joints, mechanism.values())
     for joint, mine, parent in zip(joints, coordinates, mechanism.parents, strict=True):
         kind = joint_kinds.kind(joint.kind)
         R, o = out[parent] if parent >= 0 else (ca.SX.eye(3), ca.SX.zeros(3))
@@ -121,14 +122,14 @@ def _poses(mechanism: Mechanism, coordinates: list[list[Any]]) -> list[tuple[Any
 
 
 def _matrix(rows: Any) -> Any:
-    import casadi as ca
+    ca = casadi()
 
     return ca.vertcat(*(ca.horzcat(*row) for row in rows))
 
 
 def _rate(x: Any, along: Any, speed: Any) -> Any:
     """Return the derivative of x along a direction."""
-    import casadi as ca
+    ca = casadi()
 
     return ca.reshape(ca.jtimes(ca.vec(x), along, speed), *x.shape)
 

@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError
 from ..model.mechanism import Mechanism
-from .chains import Module, chains
 from .equations import Equations
 from .kinematics import Matrix
 from .links import Links, links
-from .modules import ModuleDeNOC
+from .modules import Module, ModuleDeNOC, chains
 
 ANGULAR = np.diag([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 """E_k of [Saha2013] (47b)."""

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from ..algebra.vectors import from_moments
 from ..errors import InputError
-from ..model.mechanism import Mechanism, resolved
+from ..model.mechanism import Mechanism, resolve_parts
 from .kinematics import Matrix
 from .linear_actuators import Motion
 
@@ -75,7 +75,7 @@ def links(mechanism: Mechanism, joints: Sequence[str]) -> list[Link]:
     for k, joint in enumerate(mechanism.joints):
         if joint.name not in joints:
             continue
-        body, joint = resolved(mechanism.bodies[k], values), resolved(joint, values)
+        body, joint = resolve_parts(mechanism.bodies[k], values), resolve_parts(joint, values)
         kind = {"fixed": "F", "prismatic": "P", "revolute": "R"}.get(joint.kind)
         if kind is None or sorted(map(abs, joint.axis)) != [0, 0, 1]:
             raise InputError(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..model.mechanism import Mechanism, resolved
+from ..model.mechanism import Mechanism, resolve_parts
 from .equations import Equations, armatures, external_wrenches
 from .kinematics import BodyState, Matrix, body_states, gravity, skew
 from .points import body_points
@@ -56,7 +56,7 @@ def point_matrices(
     Systems are "seven", "four", "positive" and "signed": see `points`.
     """
     states, values = body_states(mechanism, q, qd), mechanism.values()
-    points = [body_points(resolved(body, values), system) for body in mechanism.bodies]
+    points = [body_points(resolve_parts(body, values), system) for body in mechanism.bodies]
     n, k = len(states), sum(len(p.masses) for p in points)
     D, dD = np.zeros((2, 3 * k, 6 * n))
     N_l, dN_l = np.zeros((2, 6 * n, 6 * n))

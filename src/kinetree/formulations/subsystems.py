@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._support.tables import Displayed, Table
 from ..errors import InputError, unknown_name
 from ..model.axes import axis_labels, axis_names
 from ..model.mechanism import Mechanism
@@ -51,17 +52,17 @@ class Step:
         return f"{' + '.join(self.subsystems)}: {many} for {', '.join(self.found)}{given}"
 
 
-@dataclass(frozen=True)
-class Recursion:
+@dataclass(frozen=True, repr=False)
+class Recursion(Displayed):
     """Torques [nv], multipliers [nc] (zero for redundant equations), and the steps that found them."""
 
     tau: Matrix
     multipliers: Matrix
     steps: tuple[Step, ...]
 
-    def __str__(self) -> str:
-        """Return the steps, one per line."""
-        return "\n".join(map(str, self.steps))
+    def display(self) -> list[str | Table]:
+        """Return the steps, one per row."""
+        return [Table(("",), tuple((str(step),) for step in self.steps))]
 
 
 def subsystems(mechanism: Mechanism) -> tuple[Subsystem, ...]:

@@ -38,9 +38,9 @@ def kind(name: str, where: str = "") -> JointKind:
     return KINDS[name]
 
 
-def shipped(name: str) -> bool:
+def is_shipped(name: str) -> bool:
     """Return whether a name refers to a kind of this package, not to one that was added or replaced from outside."""
     return name in _SHIPPED and KINDS[name] is _SHIPPED[name]
 
 
-__all__ = ["KINDS", "ROTATION", "TRANSLATION", "JointKind", "Reversal", "kind", "shipped"]
+__all__ = ["KINDS", "ROTATION", "TRANSLATION", "JointKind", "Reversal", "is_shipped", "kind"]

@@ -18,7 +18,7 @@ NAMES = (("angle", "shift"),) * 3
 DATA = ("axis",)
 QUATERNION, ANGLES = None, None
 AXIAL, PERIODIC = None, True
-FLOATS, ADVANCES = False, True
+FLOATS, ADVANCES = (), True
 SOLID, SYMBOL = "cylinder", "cylindrical"
 PEERS = {}
 

@@ -24,7 +24,7 @@ NAMES = (("angle1", "angle2", "angle3"),) * 3
 DATA = ("sequence",)
 QUATERNION, ANGLES = None, None
 AXIAL, PERIODIC = None, True
-FLOATS, ADVANCES = False, False
+FLOATS, ADVANCES = (), False
 SOLID, SYMBOL = "ball", "euler"
 PEERS = {}
 

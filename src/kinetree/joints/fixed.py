@@ -15,7 +15,7 @@ NAMES = ((),) * 3
 DATA = ()
 QUATERNION, ANGLES = None, None
 AXIAL, PERIODIC = None, True
-FLOATS, ADVANCES = False, False
+FLOATS, ADVANCES = (), False
 SOLID, SYMBOL = None, "fixed"
 PEERS = {}
 

@@ -21,7 +21,7 @@ NAMES = (
 DATA = ()
 QUATERNION, ANGLES = 3, "free_euler"
 AXIAL, PERIODIC = None, True
-FLOATS, ADVANCES = True, False
+FLOATS, ADVANCES = ((0, 3), (1, 4), (2, 5)), False
 SOLID, SYMBOL = None, "free"
 PEERS = {"pinocchio": "JointModelFreeFlyer", "mujoco": "free"}
 

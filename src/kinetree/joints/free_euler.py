@@ -15,7 +15,7 @@ NAMES = (("x", "y", "z", "angle1", "angle2", "angle3"),) * 3
 DATA = ("sequence",)
 QUATERNION, ANGLES = None, None
 AXIAL, PERIODIC = None, True
-FLOATS, ADVANCES = True, False
+FLOATS, ADVANCES = ((0, 0), (1, 1), (2, 2)), False
 SOLID, SYMBOL = None, "free_euler"
 PEERS = {}
 

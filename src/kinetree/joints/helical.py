@@ -17,7 +17,7 @@ NAMES = (("",),) * 3
 DATA = ("axis", "pitch")
 QUATERNION, ANGLES = None, None
 AXIAL, PERIODIC = None, False
-FLOATS, ADVANCES = False, True
+FLOATS, ADVANCES = (), True
 SOLID, SYMBOL = "cylinder", "helical"
 PEERS = {"pinocchio": "JointModelHelicalUnaligned"}
 

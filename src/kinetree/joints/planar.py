@@ -19,7 +19,7 @@ NAMES = (("x", "y", "angle"),) * 3
 DATA = ("axis",)
 QUATERNION, ANGLES = None, None
 AXIAL, PERIODIC = None, True
-FLOATS, ADVANCES = True, False
+FLOATS, ADVANCES = ((0, 0), (1, 1)), False
 SOLID, SYMBOL = None, "planar"
 PEERS = {}
 

@@ -16,7 +16,7 @@ NAMES = (("",),) * 3
 DATA = ("axis",)
 QUATERNION, ANGLES = None, None
 AXIAL, PERIODIC = TRANSLATION, True
-FLOATS, ADVANCES = False, True
+FLOATS, ADVANCES = (), True
 SOLID, SYMBOL = "box", "P"
 PEERS = {}
 

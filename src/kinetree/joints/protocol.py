@@ -101,8 +101,12 @@ class JointKind(Protocol):
         ...
 
     @property
-    def FLOATS(self) -> bool:
-        """Whether the child moves away from the joint in more than one direction; if so, no rod is drawn to it."""
+    def FLOATS(self) -> tuple[tuple[int, int], ...]:
+        """The entries (in q, in qd) of the translations of a child that moves away in more than one direction.
+
+        Those in q are along the x, y and z axes of the parent, in this order. Empty for other kinds. No rod is drawn
+        to a child that floats.
+        """
         ...
 
     @property

@@ -18,7 +18,7 @@ NAMES = (("",),) * 3
 DATA = ("axis",)
 QUATERNION, ANGLES = None, None
 AXIAL, PERIODIC = ROTATION, True
-FLOATS, ADVANCES = False, False
+FLOATS, ADVANCES = (), False
 SOLID, SYMBOL = "cylinder", "R"
 PEERS = {}
 

@@ -20,7 +20,7 @@ NAMES = (("qx", "qy", "qz", "qw"), ("wx", "wy", "wz"), ("nx", "ny", "nz"))
 DATA = ()
 QUATERNION, ANGLES = 0, "euler"
 AXIAL, PERIODIC = None, True
-FLOATS, ADVANCES = False, False
+FLOATS, ADVANCES = (), False
 SOLID, SYMBOL = "ball", "S"
 PEERS = {"pinocchio": "JointModelSpherical", "mujoco": "ball"}
 

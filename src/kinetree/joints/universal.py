@@ -19,7 +19,7 @@ NAMES = (("angle1", "angle2"),) * 3
 DATA = ("axis", "axis2")
 QUATERNION, ANGLES = None, None
 AXIAL, PERIODIC = None, True
-FLOATS, ADVANCES = False, False
+FLOATS, ADVANCES = (), False
 SOLID, SYMBOL = "ball", "U"
 PEERS = {}
 

@@ -12,12 +12,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import joints as joint_kinds
+from .._support.checks import number, positive, vector, whole
 from ..algebra.vectors import IDENTITY, Matrix
 from ..errors import InputError
-from ..model import GROUND, Body, ForceElement, Frame, Joint, Loop, Mechanism, Placement, Shape
+from ..model import GROUND, Body, ForceElement, Frame, Joint, Loop, Mechanism, Number, Placement, Shape, build_mechanism
 from ..model.parts import Limits
-from ..numbers import number, positive, vector
-from .counts import counted
+
+# --- Checks of the number of parts of a generated mechanism ---
+
+MOST = 2_000_000
+"""Largest number of parts of one kind. A body takes some kilobytes of memory: more would exhaust it with no error."""
+
+
+def check_count(n: Any, what: str, parts: str, *, least: int = 1) -> int:
+    """Return a whole number of parts, such as "links"."""
+    return whole(n, what, least=least, most=MOST, of=parts)
+
 
 ALONG, ACROSS, UP = IDENTITY
 ROPE_JOINTS = {"revolute": 1, "universal": 2, "euler": 3, "spherical": 3}
@@ -71,7 +81,7 @@ def chain_mechanism(
     Joints with an axis rotate about y and z alternately, or all about y (`planar`). The radius is by default a tenth of
     the length. Frame "tip" is the end of the last link.
     """
-    count = counted(n, "n", "links")
+    count = check_count(n, "n", "links")
     if joint not in joint_kinds.KINDS:
         raise InputError(f"joint is {joint!r}; expected one of {', '.join(joint_kinds.KINDS)}")
     link = Link(
@@ -127,7 +137,7 @@ def rope_mechanism(
         gravity: [m/s^2].
         name: of the mechanism.
     """
-    count = counted(n, "n", "links")
+    count = check_count(n, "n", "links")
     link = rope_link(positive(length, "the length"), count, mass_per_metre, radius)
     load = _load(ends)
     bridge = ends[1] == "pinned"
@@ -238,3 +248,59 @@ def _load(ends: Any) -> float:
             raise InputError(f"the second end is {ends[1]!r}; expected 'free', 'pinned' or a load in kg")
         return 0.0
     return number(ends[1], "the load", least=0.0)
+
+
+# --- Closed mechanisms of any size, as mechanisms: families that a single file could not describe ---
+
+SOURCE = """\
+IFToMM library of multibody benchmarks, A02 (N four-bars): bars of 1 m and 1 kg as slender rods; N = 2 and 40 have \
+reference solutions"""
+
+
+def n_four_bars_mechanism(
+    n: int,
+    *,
+    length: float = 1.0,
+    mass: float = 1.0,
+    gravity: Sequence[Number] = (0.0, -9.81, 0.0),
+    name: str = "",
+) -> Mechanism:
+    """Return n four-bars in a row in the x-y plane: n + 1 upright rockers on the ground, and n couplers.
+
+    The bars are slender rods of one length [m] and mass [kg]. Rocker k is at x = k length and carries coupler k. The
+    coupler is cut from rocker k + 1, where the loop "pin{k + 1}" closes. Frame "B{k}" is the top of rocker k. At q = 0
+    the rockers are upright and all loops are closed. One degree of freedom; rocker 0 is the independent one. In the
+    flat position the mechanism gains n more.
+    """
+    count = check_count(n, "n", "four-bars")
+    for label, value in (("length", length), ("mass", mass)):
+        if not 0 < value < math.inf:
+            raise InputError(f"the {label} is {value!r}; expected more than 0")
+    moment = mass * length * length / 12
+    top = Placement((0.0, length, 0.0))
+    bodies: list[Body] = []
+    joints: list[Joint] = []
+    for k in range(count + 1):
+        rocker, coupler = f"rocker{k}", f"coupler{k}"
+        bodies.append(Body(rocker, mass, (0.0, length / 2, 0.0), (moment, 0.0, moment, 0.0, 0.0, 0.0)))
+        joints.append(Joint(rocker, "revolute", GROUND, rocker, Placement((k * length, 0.0, 0.0))))
+        if k < count:
+            bodies.append(Body(coupler, mass, (length / 2, 0.0, 0.0), (0.0, moment, moment, 0.0, 0.0, 0.0)))
+            joints.append(Joint(coupler, "revolute", rocker, coupler, top))
+    end = Placement((length, 0.0, 0.0))
+    return build_mechanism(
+        name or f"{count}_four_bars",
+        bodies,
+        joints,
+        frames=[Frame(f"B{k}", f"rocker{k}", top) for k in range(count + 1)],
+        loops=[
+            Loop(f"pin{k + 1}", "revolute", f"rocker{k + 1}", f"coupler{k}", placement_a=top, placement_b=end)
+            for k in range(count)
+        ],
+        gravity=gravity,  # type: ignore[arg-type]
+        source=SOURCE,
+        description=(
+            "The benchmark starts with the rockers upright and B0 moving at 1 m/s along x: q = 0, with velocities "
+            "-1 rad/s of the rockers and 1 rad/s of the couplers."
+        ),
+    )

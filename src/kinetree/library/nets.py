@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .._support.checks import positive, vector
 from ..algebra.vectors import Matrix
 from ..model import GROUND, Body, ForceElement, Frame, Joint, Loop, Mechanism, Placement
-from ..numbers import positive, vector
-from .chains import UPRIGHT, Link, rope_link, rope_parts
-from .counts import counted
+from ..model.topology import depth_order
+from .chains import UPRIGHT, Link, check_count, rope_link, rope_parts
 
 SIDEWAYS: Matrix = ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 """Rotation from the axes of a hanging rope to axes whose x is the ground's."""
@@ -37,9 +37,10 @@ class _Ropes:
         self.springs += springs
 
     def mechanism(self, name: str, frames: list[Frame], loops: Sequence[Loop], gravity: Sequence[float]) -> Mechanism:
-        """Return the mechanism of all ropes."""
+        """Return the mechanism of all ropes, each followed by those that hang from it."""
+        bodies, joints = depth_order(self.bodies, self.joints)
         return Mechanism(
-            name, tuple(self.bodies), tuple(self.joints), tuple(frames), tuple(loops), forces=tuple(self.springs),
+            name, tuple(bodies), tuple(joints), tuple(frames), tuple(loops), forces=tuple(self.springs),
             gravity=vector(gravity, "the gravity"),
         )  # fmt: skip
 
@@ -78,8 +79,8 @@ def rope_tree_mechanism(
 
     Rope k, counted level by level from 1, has the bodies "rope{k}_link1", ...; frame "tip{k}" is its end.
     """
-    count, wide = counted(n, "n", "links"), counted(branches, "branches", "ropes")
-    depth = counted(levels, "levels", "levels", least=0)
+    count, wide = check_count(n, "n", "links"), check_count(branches, "branches", "ropes")
+    depth = check_count(levels, "levels", "levels", least=0)
     link = rope_link(positive(length, "the length"), count, mass_per_metre, radius)
     ropes = _Ropes(link, joint, bending, damping)
     ropes.add(count, "rope1_", GROUND, Placement(rotation=UPRIGHT))
@@ -129,8 +130,8 @@ def net_mechanism(
     Bodies are "down{c}_link1", ... and "across{r}_{c}_link1", ...; the horizontal rope begins at column c, and the loop
     "knot{r}_{c + 1}" ties its end to the next one. Frame "knot{r}_{c}" is a knot. All loops are closed at q = 0.
     """
-    high, wide = counted(rows, "rows", "rows"), counted(columns, "columns", "columns")
-    count = counted(n, "n", "links")
+    high, wide = check_count(rows, "rows", "rows"), check_count(columns, "columns", "columns")
+    count = check_count(n, "n", "links")
     side = positive(mesh, "the mesh")
     link = rope_link(side, count, mass_per_metre, radius)
     ropes = _Ropes(link, joint, bending, damping)

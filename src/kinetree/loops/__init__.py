@@ -79,7 +79,7 @@ def kind(name: str, where: str = "") -> LoopKind:
     return KINDS[name]
 
 
-def shipped(name: str) -> bool:
+def is_shipped(name: str) -> bool:
     """Return whether a name refers to a kind of this package, not to one that was added or replaced from outside."""
     return name in _SHIPPED and KINDS[name] is _SHIPPED[name]
 
@@ -103,4 +103,4 @@ def labels(loop: Any) -> list[tuple[str, str, bool]]:
     return [(e.label, e.unit, e.holonomic) for e in equations(loop, some, tilted, some, some)]
 
 
-__all__ = ["KINDS", "Equation", "LoopKind", "equations", "frame", "kind", "labels", "shipped", "starts"]
+__all__ = ["KINDS", "Equation", "LoopKind", "equations", "frame", "is_shipped", "kind", "labels", "starts"]

@@ -1,8 +1,9 @@
 """Mechanisms and their parts: frozen data with names, in SI units."""
 
-from .construction import assemble
+from .construction import build_mechanism
 from .contacts import Contact, Surface
 from .curves import Curve, Law
+from .drives import Actuator, Keyframe
 from .formulas import parse
 from .mechanism import Mechanism
 from .parameters import Expression, Number, Parameter
@@ -10,6 +11,7 @@ from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, L
 
 __all__ = [
     "GROUND",
+    "Actuator",
     "Body",
     "Contact",
     "Coupling",
@@ -18,6 +20,7 @@ __all__ = [
     "ForceElement",
     "Frame",
     "Joint",
+    "Keyframe",
     "Law",
     "Limits",
     "Loop",
@@ -28,6 +31,6 @@ __all__ = [
     "Placement",
     "Shape",
     "Surface",
-    "assemble",
+    "build_mechanism",
     "parse",
 ]

@@ -8,9 +8,21 @@ from .. import joints as joint_kinds
 from ..errors import unknown_name
 from .mechanism import Mechanism, kept_with_mechanism
 
+Axis = tuple[str, str, str]
+"""A joint, the name of one of its axes, and the unit of its displacement or "1"."""
 
-def axis_names(mechanism: Mechanism, which: int) -> Iterable[tuple[str, str, str]]:
-    """Yield (joint, name, unit of the displacement or "1") of each coordinate (0), velocity (1) or force (2)."""
+
+def axis_names(mechanism: Mechanism, which: int) -> tuple[Axis, ...]:
+    """Return (joint, name, unit of the displacement or "1") of each coordinate (0), velocity (1) or force (2)."""
+    return _axes(mechanism)[which]
+
+
+@kept_with_mechanism
+def _axes(mechanism: Mechanism) -> tuple[tuple[Axis, ...], ...]:
+    return tuple(tuple(_axes_of(mechanism, which)) for which in range(3))
+
+
+def _axes_of(mechanism: Mechanism, which: int) -> Iterable[Axis]:
     for joint in mechanism.joints:
         kind = joint_kinds.kind(joint.kind)
         names, units = kind.NAMES[which], kind.UNITS
@@ -27,14 +39,33 @@ def axis_labels(mechanism: Mechanism, which: int) -> list[str]:
 
 def entries(mechanism: Mechanism, name: str, which: int) -> list[int]:
     """Return the entries of a joint, or of one of its axes such as "rod.angle1", in q (0) or in qd (1)."""
-    joints = [joint.name for joint in mechanism.joints]
-    if name in joints:
-        own = (mechanism.v_slices if which else mechanism.q_slices)[joints.index(name)]
-        return list(range(own.start, own.stop))
+    (found,) = entries_of(mechanism, (name,), which)
+    return list(found)
+
+
+def entries_of(mechanism: Mechanism, names: Iterable[str], which: int) -> list[tuple[int, ...]]:
+    """Return the entries of several joints, or of axes of joints, in q (0) or in qd (1)."""
+    named = _entries_by_name(mechanism)[1 if which else 0]
+    names = tuple(names)
+    try:
+        return [named[name] for name in names]
+    except (KeyError, TypeError):  # TypeError: not hashable
+        pass
+    name = next(name for name in names if not isinstance(name, str) or name not in named)
     labels = axis_labels(mechanism, which)
-    if name not in labels:
-        raise unknown_name("joint", str(name), dict.fromkeys([*joints, *labels]))
-    return [labels.index(name)]
+    raise unknown_name("joint", str(name), dict.fromkeys([*(j.name for j in mechanism.joints), *labels]))
+
+
+@kept_with_mechanism
+def _entries_by_name(mechanism: Mechanism) -> tuple[dict[str, tuple[int, ...]], ...]:
+    """Return the entries of joints, and of their axes, by name: first those in q, then those in qd."""
+    out = []
+    for which, slices in enumerate((mechanism.q_slices, mechanism.v_slices)):
+        labels = axis_labels(mechanism, which)
+        named = {label: (k,) for k, label in reversed(list(enumerate(labels)))}
+        joints = zip(mechanism.joints, slices, strict=True)
+        out.append(named | {j.name: tuple(range(own.start, own.stop)) for j, own in joints})
+    return tuple(out)
 
 
 @kept_with_mechanism

@@ -12,12 +12,83 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from ..algebra.vectors import Matrix, from_moments
-from ..errors import ModelError, Where, at, part_at, unknown_name
-from . import force_checks, loop_checks
-from .mechanism import Mechanism, resolved
+from ..errors import InputError, ModelError, Where, at, part_at, unknown_name
+from . import loop_checks
+from .mechanism import Mechanism, resolve_parts
 from .parameters import CONSTANTS, FUNCTIONS, Expression
 from .part_fields import check_name
-from .parts import GROUND, Body, Joint, Loop, Placement
+from .parts import GROUND, Body, ForceElement, Joint, Loop, Placement
+
+# --- Kinds of force elements: the names of their coefficients, and the checks of an element ---
+
+JOINT_SPRING = "joint_spring"
+COEFFICIENTS = {
+    "spring_damper": ("stiffness", "damping", "free_length", "preload"),
+    "linear_actuator": ("force",),
+}
+"""Coefficients of forces between two points, by kind; those of a joint spring depend on its joint."""
+KINDS = (*COEFFICIENTS, JOINT_SPRING)
+
+
+def check_kind(kind: str, where: str) -> str:
+    """Return the kind of a force element if it is known, or raise UnknownNameError."""
+    if kind not in KINDS:
+        raise unknown_name("kind of force", kind, KINDS, where=where)
+    return kind
+
+
+def forces(mechanism: Mechanism) -> None:
+    """Refuse force elements of an unknown kind, with an unknown coefficient, or at a missing joint."""
+    carried = {j.child: j for j in mechanism.joints} if mechanism.forces else {}
+    for element in mechanism.forces:
+        coefficient_names(element, carried)
+
+
+def coefficient_names(element: ForceElement, carried: Mapping[str, Joint]) -> tuple[str, ...]:
+    """Return the names that an element's coefficients may have, or refuse an element that has others.
+
+    `carried` has the joints by the name of their child body.
+    """
+    where = part_at("force", element.name)
+    if element.kind == JOINT_SPRING:
+        count = joint_kinds.kind(spring_joint(element, carried).kind).NV
+        names = tuple(f"{what}_{k + 1}" for what in ("stiffness", "rest") for k in range(count))
+    else:
+        names = COEFFICIENTS[check_kind(element.kind, where)]
+    for name, _ in element.coefficients:
+        if name not in names:
+            raise unknown_name("coefficient", name, names, where=where)
+    return names
+
+
+def spring_joint(element: ForceElement, carried: Mapping[str, Joint]) -> Joint:
+    """Return the joint of a joint spring, whose parent is body_a and whose child is body_b."""
+    joint = carried.get(element.body_b)
+    if joint is None or joint.parent != element.body_a:
+        raise ModelError(
+            f"no joint has the parent {element.body_a!r} and the child {element.body_b!r}",
+            where=part_at("force", element.name),
+            remedy="name a body and one of its children",
+        )
+    return joint
+
+
+def require_flat(
+    joint: Any,
+    who: str,
+    remedy: str = "use joints with as many of both, such as euler or free_euler",
+    *,
+    key: str = "joint",
+) -> None:
+    """Raise an InputError for a joint whose velocities are not the rates of its coordinates."""
+    kind = joint_kinds.kind(joint.kind)
+    if kind.NQ != kind.NV:
+        raise InputError(
+            f"{who} cannot act on the joint {joint.name!r}: a {joint.kind} joint has {kind.NQ} coordinates for "
+            f"{kind.NV} velocities; {remedy}",
+            path=(key,),
+        )
+
 
 ORTHONORMAL = 1e-6
 """Largest deviation of an entry of R^T R from the identity [1]: files print rotations with about six digits."""
@@ -31,15 +102,15 @@ def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
     """Raise ModelError unless the mechanism is possible; `lenient` accepts impossible inertias and crossed limits."""
     unique_names(mechanism)
     for element in mechanism.forces:  # before its bodies, which depend on the kind
-        force_checks.check_kind(element.kind, _where(element))
+        check_kind(element.kind, _where(element))
     references(mechanism)
     values = mechanism.values()
     for part in _parts(mechanism):
         where = _where(part)
         plain = part
-        if not settled(part):
+        if not is_plain(part):
             try:
-                plain = resolved(part, values)
+                plain = resolve_parts(part, values)
             except ModelError as error:
                 raise ModelError(error.what, where=where, remedy=error.remedy) from None
             _finite(plain, where)
@@ -51,8 +122,8 @@ def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
             loop_checks.loop(plain)
         for placement in _placements(plain):
             rotation(placement.rotation, where)
-    _finite(resolved(mechanism.gravity, values), at("gravity"))
-    force_checks.forces(mechanism)
+    _finite(resolve_parts(mechanism.gravity, values), at("gravity"))
+    forces(mechanism)
     loop_checks.couplings(mechanism)
     loop_checks.guess(mechanism)
 
@@ -112,7 +183,7 @@ def references(mechanism: Mechanism) -> None:
             raise unknown_name("joint", name, joints, where=at("guess"))
     parameters = dict.fromkeys(p.name for p in mechanism.parameters)
     for part in (*_parts(mechanism), mechanism.gravity):
-        for name in () if settled(part) else sorted(_expression_names(part)):
+        for name in () if is_plain(part) else sorted(_expression_names(part)):
             if name not in parameters:
                 raise unknown_name("parameter", name, parameters, where=_where(part))
 
@@ -141,7 +212,7 @@ def impossible_inertias(mechanism: Mechanism) -> list[tuple[str, str]]:
     values, out = mechanism.values(), []
     for b in mechanism.bodies:
         try:
-            body(resolved(b, values))
+            body(resolve_parts(b, values))
         except ModelError as error:
             out.append((b.name, error.what))
     return out
@@ -156,7 +227,7 @@ def massless_inertias(mechanism: Mechanism) -> list[tuple[str, str]]:
     carried = {j.child: j for j in mechanism.joints}
     for b in mechanism.bodies:
         if isinstance(b.mass, Expression) or not b.mass:
-            b = resolved(b, values)
+            b = resolve_parts(b, values)
             if not b.mass and any(b.inertia) and not _turns_on_ground(carried.get(b.name)):
                 most = max(inertia_excess(tuple(b.inertia))[1])
                 out.append((b.name, f"it has an inertia, up to {most:.3g} kg m^2, but no mass"))
@@ -170,10 +241,10 @@ def _turns_on_ground(j: Joint | None) -> bool:
     return not (kind.ADVANCES or kind.FLOATS)
 
 
-def tolerated(mechanism: Mechanism) -> list[tuple[str, str]]:
+def tolerated_faults(mechanism: Mechanism) -> list[tuple[str, str]]:
     """Return (part, message) for all faults accepted by `lenient`: impossible masses and inertias, crossed limits."""
     found = [(f"body {name!r}", message) for name, message in impossible_inertias(mechanism)]
-    for j in resolved(mechanism.joints, mechanism.values()):
+    for j in resolve_parts(mechanism.joints, mechanism.values()):
         try:
             joint(j)
         except ModelError as error:
@@ -223,7 +294,7 @@ def joint(j: Any, where: str = "", *, lenient: bool = False) -> None:
 def placement(place: Placement, values: Mapping[str, Any], where: str) -> None:
     """Refuse a placement with numbers that are not finite, or whose rotation is none."""
     try:
-        plain = resolved(place, values)
+        plain = resolve_parts(place, values)
     except ModelError as error:
         raise ModelError(error.what, where=where, remedy=error.remedy) from None
     _finite(plain, where)
@@ -286,18 +357,18 @@ def _expression_names(x: Any) -> set[str]:
     return set()
 
 
-def settled(x: Any) -> bool:
+def is_plain(x: Any) -> bool:
     """Return whether all numbers of a part are plain and finite: a fast check for mechanisms of very many parts."""
     kind = type(x)
     if kind is float:
         return math.isfinite(x)
     if kind is tuple:
-        return all(map(settled, x))
+        return all(map(is_plain, x))
     if kind is str or x is None:
         return True
     if kind is Expression or not is_dataclass(kind):
         return False
-    return all(map(settled, vars(x).values()))
+    return all(map(is_plain, vars(x).values()))
 
 
 def _finite(x: Any, where: str, label: str = "") -> None:

@@ -3,21 +3,85 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from .. import contacts as kinds
+import numpy as np
+
+from .. import contact_geometry as kinds
 from ..algebra.scalars import is_number
-from ..contacts.features import shape_kind
-from ..contacts.meeting import FAR
+from ..algebra.vectors import Vector
+from ..contact_geometry import labels
+from ..contact_geometry.features import shape_kind
+from ..contact_geometry.meeting import FAR
 from ..errors import ModelError, Where, at, below, brief, part_at, unknown_name
 from . import checks
-from .contact_fields import MOST, is_list, list_of, numbers_of, placement_of, refuse_many
-from .mechanism import Mechanism, resolved
-from .parameters import Number
-from .part_fields import check_name
+from .mechanism import Mechanism, resolve_parts
+from .parameters import Expression, Number
+from .part_fields import check_name, not_a_number
 from .parts import GROUND, Placement
+from .scales import characteristic_length
+from .tidying import tidy
+
+# --- Fields of contacts: placements and lists of numbers, read as soon as a contact is created ---
+
+MOST = {"heights": 10_000, "edges": 1000}
+"""The largest numbers of heights and edges of a surface: all are in the compiled code, which then takes a minute."""
+
+
+def placement_of(x: Any, where: str) -> Placement:
+    """Return a placement; three numbers are its translation."""
+    if isinstance(x, Placement):
+        return tidy(x, where)
+    shift: Vector = numbers_of(x, where, expressions=True)  # type: ignore[assignment]
+    if len(shift) != 3:
+        raise ModelError(f"{len(shift)} numbers", where=where, remedy="give three, or a Placement")
+    return Placement(shift)
+
+
+def is_list(x: Any) -> bool:
+    """Return whether a value is a list, a tuple or an array."""
+    return (isinstance(x, Sequence) and not isinstance(x, str)) or hasattr(x, "tolist")
+
+
+def list_of(x: Any, where: str) -> list:
+    """Return a list, tuple or array as a list, or raise ModelError."""
+    if not is_list(x):
+        raise ModelError(f"{brief(x)} is not a list of numbers", where=where, remedy="give a tuple of numbers")
+    return list(x.tolist() if hasattr(x, "tolist") else x)
+
+
+def numbers_of(x: Any, where: str, *, expressions: bool = False) -> tuple[Any, ...]:
+    """Return a list of finite numbers as a tuple, or raise ModelError; `expressions` of parameters may be allowed."""
+    out = []
+    for value in list_of(x, where):
+        if expressions and (isinstance(value, Expression) or _is_traced(value)):
+            out.append(value)
+            continue
+        if isinstance(value, Expression):
+            raise ModelError(f"'{value}' is a formula of parameters", where=where, remedy="give a number")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise not_a_number(value, where)
+        if not math.isfinite(value):
+            raise ModelError(f"a number is {value}", where=where, remedy="give a finite number")
+        out.append(float(value))
+    return tuple(out)
+
+
+def _is_traced(x: Any) -> bool:
+    """Return whether a value stands for a number in code that is being compiled: it has a sign but no value."""
+    return hasattr(x, "__neg__") and not hasattr(x, "__float__") and not isinstance(x, complex)
+
+
+def refuse_many(x: Any, name: str, where: str) -> None:
+    """Raise a ModelError if a surface has more heights or edges than its code can have."""
+    count = sum(len(row) if is_list(row) else 1 for row in list_of(x, where))
+    if count > MOST[name]:
+        raise ModelError(f"{count} {name}", where=where, remedy=f"give no more than {MOST[name]}, of a coarser surface")
+
 
 LAWS = ("newton", "poisson")
 """Laws of restitution: for the normal velocities, or for the normal impulses of compression and expansion."""
@@ -224,7 +288,7 @@ def check_all(mechanism: Mechanism) -> None:
 
 def _resolved(contact: Contact, values: Mapping[str, Any]) -> Contact:
     try:
-        return resolved(contact, values)
+        return resolve_parts(contact, values)
     except ModelError as error:
         raise ModelError(error.what, where=part_at("contact", contact.name), remedy=error.remedy) from None
 
@@ -237,3 +301,56 @@ def _below(a: Any, b: Any, *, equal: bool = False) -> bool:
 def _refuse(fault: bool, what: str, where: str, wanted: str) -> None:
     if fault:
         raise ModelError(what, where=where, remedy=f"give a number {wanted}")
+
+
+# --- The numbers of all contacts of a mechanism by candidate, and the sizes with which gaps and speeds are compared.
+
+
+@dataclass(frozen=True)
+class ContactNumbers:
+    """The contacts of a mechanism, and the strength of gravity [m/s^2], with the parameters of one run inserted."""
+
+    mechanism: Mechanism
+    contacts: tuple[Any, ...]
+    gravity: float
+    parameters: Sequence[float] | None = None
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, parameters: Sequence[float] | None = None) -> ContactNumbers:
+        """Return the numbers for values of the free parameters; with None, their nominal ones."""
+        values = mechanism.values(parameters)
+        strength = math.hypot(*resolve_parts(mechanism.gravity, values)) or 10.0
+        return cls(mechanism, resolve_parts(mechanism.contacts, values), strength, parameters)
+
+    @cached_property
+    def by_candidate(self) -> tuple[Any, ...]:
+        """The contact of each candidate, in order."""
+        return tuple(c for c in self.contacts for _ in labels(c))
+
+    @cached_property
+    def friction(self) -> np.ndarray:
+        """Coulomb's coefficients by candidate."""
+        return np.array([c.friction for c in self.by_candidate])
+
+    @cached_property
+    def grounded(self) -> np.ndarray:
+        """Whether candidates touch the ground, not another body."""
+        return np.array([c.surface.body == GROUND for c in self.by_candidate], dtype=bool)
+
+    @cached_property
+    def length(self) -> float:
+        """The characteristic length [m], from the mechanism and the sizes of the contacts."""
+        sizes = [abs(x) for c in self.contacts for x in (*c.size, *c.placement.translation) if x]
+        lengths = [*self.mechanism.lengths, *sizes]
+        return float(np.mean(lengths)) if lengths else characteristic_length(self.mechanism)
+
+    @cached_property
+    def weight(self) -> float:
+        """The weight of the mechanism [N]."""
+        bodies = resolve_parts(self.mechanism.bodies, self.mechanism.values(self.parameters))
+        return self.gravity * float(sum(b.mass for b in bodies))
+
+    @property
+    def speed(self) -> float:
+        """The characteristic velocity sqrt(g l) [m/s]."""
+        return math.sqrt(self.gravity * self.length)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from .._support.checks import plain
 from ..errors import ModelError, brief
-from ..numbers import plain
 from .part_fields import as_list
 
 Numbers = tuple[float, ...]

@@ -17,7 +17,7 @@ MAX_LENGTH, MAX_DEPTH, MAX_SIGNS = 20000, 60, 800
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
-    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<op>\*\*|[-+*/^()]))"
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)*|\{[^{}]+\})|(?P<op>\*\*|[-+*/^()]))"
 )
 _OPERATORS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^"}
 
@@ -25,7 +25,8 @@ _OPERATORS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*
 def parse(text: str) -> Number:
     """Return the expression of a formula such as "l1/2 + 0.1*cos(alpha)", or its number if it has no names.
 
-    Formulas have + - * / ^ (or **), parentheses, pi, sin, cos, tan, asin, acos, atan, sqrt, exp, log and deg(x).
+    Names of parameters may have dots; those with other characters are in braces: 2 * {mass.base-link}. Formulas have
+    + - * / ^ (or **), parentheses, pi, sin, cos, tan, asin, acos, atan, sqrt, exp, log and deg(x).
     """
     if len(text) > MAX_LENGTH:
         raise ModelError(f"an expression has {len(text)} characters", remedy=f"use at most {MAX_LENGTH}")
@@ -108,7 +109,7 @@ class _Formula:
         kind, text = self._token(node)
         if kind == "number":
             return float(text)
-        return CONSTANTS[text] if text in CONSTANTS else Expression("name", (text,))
+        return CONSTANTS[text] if text in CONSTANTS else Expression("name", (text.strip("{}"),))
 
     def _exponent(self, node: ast.expr) -> float:
         sign = 1.0

@@ -11,16 +11,20 @@ from functools import cached_property, wraps
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
-from ..errors import unknown_name
+from .._support.checks import real_array
+from ..errors import InputError, unknown_name
 from .curves import Curve, Law
 from .parameters import Expression, Parameter, resolve
 from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
 
 T = TypeVar("T")
 
-LATER = ("child_placement", "contacts", "radius", "angle", "curve", "curve_b", "law")
+LATER = ("child_placement", "contacts", "radius", "angle", "curve", "curve_b", "law", "actuators", "keyframes")
 """Fields that hashes leave out where they are None or empty, so that files of earlier versions keep their hashes."""
 
 
@@ -44,7 +48,7 @@ class Mechanism:
     Build it with `assemble`, which orders and checks the parts. q and qd list the joints' coordinates and velocities in
     this order. `scenery` has the shapes that are drawn with the ground. `guess` has coordinates by joint name, at or
     near which a closed mechanism is assembled; all other joints start at zero displacement. `contacts` are those of
-    `contacts.py`.
+    `contacts.py`, `actuators` and `keyframes` those of `drives.py`.
     """
 
     name: str
@@ -61,6 +65,8 @@ class Mechanism:
     description: str = ""
     guess: tuple[tuple[str, tuple[float, ...]], ...] = ()
     contacts: tuple[Any, ...] = ()
+    actuators: tuple[Any, ...] = ()
+    keyframes: tuple[Any, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the content alone: what was computed from it and kept is computed again where it is needed."""
@@ -73,12 +79,13 @@ class Mechanism:
 
     @cached_property
     def motion_hash(self) -> str:
-        """A digest of the content on which compiled functions depend: everything but shapes to draw and contacts.
+        """A digest of the content on which compiled functions depend: everything but shapes, contacts, keyframes.
 
         The guess is included for closed mechanisms only, where it determines the position at which loops are analyzed.
         """
         bodies, guess = tuple(replace(b, shapes=()) for b in self.bodies), self.guess if self.closures else ()
-        return _digest(replace(self, bodies=bodies, scenery=(), source="", description="", guess=guess, contacts=()))
+        bare = replace(self, contacts=(), keyframes=())
+        return _digest(replace(bare, bodies=bodies, scenery=(), source="", description="", guess=guess))
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
@@ -119,7 +126,7 @@ class Mechanism:
     def closures(self) -> tuple[Closure, ...]:
         """The equations of all loops, then those of the couplings."""
         values = self.values()
-        out = [Closure(p.name, *e) for p in resolved(self.loops, values) for e in loop_kinds.labels(p)]
+        out = [Closure(p.name, *e) for p in resolve_parts(self.loops, values) for e in loop_kinds.labels(p)]
         for coupling in self.couplings:
             unit = joint_kinds.kind(self.joint(coupling.joint).kind).UNITS[0]
             out.append(Closure(coupling.name, "coupling", unit))
@@ -130,6 +137,11 @@ class Mechanism:
         """Whether some equations restrict velocities alone, so that positions do not determine each other."""
         return not all(c.holonomic for c in self.closures)
 
+    @cached_property
+    def has_forces(self) -> bool:
+        """Whether it has forces of its own: force elements, or damping or friction of its joints."""
+        return bool(self.forces) or any(any(j.damping) or any(j.friction) for j in self.joints)
+
     @property
     def closed_by(self) -> str:
         """The numbers of loops and couplings as words to append to a sentence: ", 2 loops"; empty for a tree."""
@@ -139,7 +151,7 @@ class Mechanism:
     @cached_property
     def lengths(self) -> tuple[float, ...]:
         """The lengths of the mechanism that are above zero [m]: see `scales.characteristic_length`."""
-        joints, loops, bodies = resolved((self.joints, self.loops, self.bodies), self.values())
+        joints, loops, bodies = resolve_parts((self.joints, self.loops, self.bodies), self.values())
         places = [j.placement for j in joints] + [p for x in loops for p in (x.placement_a, x.placement_b)]
         sizes = [math.hypot(*p.translation) for p in places] + [float(x.length) for x in loops]
         sizes += [float(x.radius) for x in loops if x.radius is not None]
@@ -151,7 +163,14 @@ class Mechanism:
     @cached_property
     def resolved_joints(self) -> tuple[Joint, ...]:
         """The joints with every expression replaced by its number, for the stored values of the parameters."""
-        return resolved(self.joints, self.values())
+        return resolve_parts(self.joints, self.values())
+
+    @property
+    def neutral(self) -> tuple[float, ...]:
+        """The coordinates at which the mechanism is given: its guess, and zero displacement of joints without one."""
+        given = dict(self.guess)
+        own = (given.get(j.name) or joint_kinds.kind(j.kind).neutral(j) for j in self.resolved_joints)
+        return tuple(float(x) for joint in own for x in joint)
 
     @cached_property
     def free_parameters(self) -> tuple[Parameter, ...]:
@@ -257,15 +276,89 @@ def canonical(x: Any) -> str:
     raise TypeError(f"cannot hash a {type(x).__name__}")
 
 
-def resolved(x: Any, values: Mapping[str, Any]) -> Any:
+def resolve_parts(x: Any, values: Mapping[str, Any]) -> Any:
     """Return a part of a mechanism with every expression replaced by its number."""
     if isinstance(x, Expression):
         return resolve(x, values)
     if isinstance(x, Curve | Law):  # of numbers alone, up to thousands
         return x
     if isinstance(x, tuple):
-        return tuple(resolved(a, values) for a in x)
+        return tuple(resolve_parts(a, values) for a in x)
     if is_dataclass(x) and not isinstance(x, type):
-        changed = {f.name: resolved(getattr(x, f.name), values) for f in fields(x)}
+        changed = {f.name: resolve_parts(getattr(x, f.name), values) for f in fields(x)}
         return type(x)(**changed)
     return x
+
+
+# --- Values of the free parameters of a mechanism, given in order or by name ---
+
+Named = ArrayLike | Mapping[str, ArrayLike]
+"""Values of all free parameters in order, [..., np], or of some of them by name."""
+
+
+def parameter_arguments(values: np.ndarray | None, *, samples: bool = False) -> tuple[np.ndarray, ...]:
+    """Return values of the free parameters as further arguments of a compiled function; none if they are None.
+
+    With `samples`, values [..., np] get an axis for the samples of a run, [..., 1, np].
+    """
+    if values is None:
+        return ()
+    return (values[..., None, :],) if samples else (values,)
+
+
+def in_order(mechanism: Mechanism, given: Named) -> ArrayLike:
+    """Return values of all free parameters, [..., np]; those given in order are returned as they are.
+
+    Values by name may be arrays of any shapes that fit together. Parameters that are not named keep their own values.
+    """
+    if not isinstance(given, Mapping):
+        return given
+    free = mechanism.free_parameters
+    for name in given:
+        if name not in [p.name for p in free]:
+            raise unknown_name("free parameter", str(name), [p.name for p in free])
+    values = [real_array(given.get(p.name, p.value), f"parameter {p.name!r}") for p in free]
+    return np.stack(np.broadcast_arrays(*values), axis=-1) if values else np.zeros(0)
+
+
+def without_parameters(mechanism: Mechanism) -> InputError:
+    """Return the error of parameters that are given for a mechanism without free ones."""
+    return InputError(
+        f"{mechanism.name!r} has no free parameters; declare them with free = true in the mechanism, or by "
+        'kt.with_free(system, "mass.*")'
+    )
+
+
+def parameter_sets(mechanism: Mechanism, given: Named | None) -> NDArray[np.float64] | None:
+    """Return checked values of all free parameters, [..., np]; None if none are given."""
+    if given is None:
+        return None
+    count, values = len(mechanism.free_parameters), real_array(in_order(mechanism, given), "parameters")
+    if not count:
+        raise without_parameters(mechanism)
+    if values.shape[-1:] != (count,):
+        names = ", ".join(p.name for p in mechanism.free_parameters)
+        raise InputError(f"parameters have shape {values.shape}; expected [..., {count}], for {names}")
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        *at, k = bad[0].tolist()
+        where = f" of set {at}" if at else ""
+        raise InputError(
+            f"parameter {mechanism.free_parameters[k].name!r}{where} is {values[tuple(bad[0])]}; give finite numbers"
+        )
+    return values
+
+
+def inputs_of(mechanism: Mechanism, given: Named | None) -> NDArray[np.float64] | None:
+    """Return the free parameters as inputs of programs, [..., np], by default their own values; None without any."""
+    free = mechanism.free_parameters
+    values = parameter_sets(mechanism, given)
+    return np.array([p.value for p in free]) if values is None and free else values
+
+
+def one_set(mechanism: Mechanism, given: Named | None, who: str) -> NDArray[np.float64] | None:
+    """Return checked values of all free parameters for a function of one design, [np]; None if none are given."""
+    values = parameter_sets(mechanism, given)
+    if values is not None and values.ndim > 1:
+        raise InputError(f"{who}: parameters have shape {values.shape}; expected one set, [{values.shape[-1]}]")
+    return values

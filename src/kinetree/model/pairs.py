@@ -24,7 +24,7 @@ def can_be_cut(pair: Pair) -> bool:
     return pair.kind in loop_kinds.KINDS and loop_kinds.KINDS[pair.kind].joint
 
 
-def carried(pair: Pair) -> tuple[str, ...]:
+def pair_only_data(pair: Pair) -> tuple[str, ...]:
     """Return the names of a pair's data that a loop would not have."""
     return tuple(name for name in CARRIED if getattr(pair, name) not in ((), Limits()))
 
@@ -61,9 +61,9 @@ def reversal_of(pair: Pair) -> joint_kinds.Reversal:
         raise ModelError("its axis depends on a parameter", where=where, remedy="give axis2 as well")
     reverse = getattr(joint_kinds.kind(pair.kind), "reverse", None)  # kinds from outside need not have it
     found = reverse(pair) if reverse else None
-    if found is not None and not (found.mixed and carried(pair)):
+    if found is not None and not (found.mixed and pair_only_data(pair)):
         return found
-    cause = f"its {carried(pair)[0]} would differ" if found else f"a {pair.kind} joint has no reverse"
+    cause = f"its {pair_only_data(pair)[0]} would differ" if found else f"a {pair.kind} joint has no reverse"
     raise ModelError(
         f"the tree leads from {pair.body_b!r} to {pair.body_a!r}, and {cause}",
         where=below(where, "body_a"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -142,6 +143,8 @@ class Expression:
         return Expression("sqrt", (self,))
 
 
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*")
+"""Names that formulas read without braces."""
 _BINARY = ("+", "-", "*", "/", "^")
 
 Number = float | Expression
@@ -156,7 +159,7 @@ def _atom(x) -> str:
     if not isinstance(x, Expression):
         return repr(float(x)) if x >= 0 else f"({float(x)!r})"
     if x.op == "name":
-        return x.args[0]
+        return x.args[0] if _PLAIN.fullmatch(x.args[0]) else f"{{{x.args[0]}}}"
     (inner,) = x.args
     if x.op == "neg":
         return f"(-{_operand(inner)})"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from .. import joints as joint_kinds
+from ..algebra.scalars import is_number
+from ..algebra.vectors import to_moments
 from ..errors import ModelError, below, brief, part_at
+from .formulas import parse
 
 MAX_NAME = 1000
 """Longest name [characters]: no real name is longer, and messages stay readable."""
@@ -15,6 +20,12 @@ VECTORS = {"com": 3, "translation": 3, "axis": 3, "axis2": 3, "inertia": 6, "poi
 NUMBERS = ("mass", "pitch", "length", "offset", "value")
 OPTIONAL = ("radius", "angle")
 """Numbers that some kinds of a part do not have, and which are None there."""
+PER_FREEDOM = ("damping", "friction", "armature")
+"""Fields with a number per degree of freedom."""
+PAIRS = ("terms", "coefficients")
+"""Fields with numbers by name."""
+READ = (*VECTORS, *NUMBERS, *OPTIONAL, *PER_FREEDOM, *PAIRS)
+"""Fields whose numbers may be given as formulas in text."""
 AXES = {
     f"{sign}{letter}": tuple((-1.0 if sign else 1.0) * (k == i) + 0.0 for k in range(3))
     for sign in ("", "-")
@@ -24,17 +35,63 @@ AXES = {
 
 
 def check_part(part: Any, sort: str) -> None:
-    """Refuse a part with an impossible name, a list of the wrong length, or None or a text in place of a number."""
+    """Refuse a part with an impossible name, a list of the wrong length, or None in place of a number.
+
+    Formulas in text become expressions, an inertia as a 3x3 matrix its six numbers, and one number of damping, friction
+    or armature a number per degree of freedom.
+    """
     check_name(part.name, sort)
     for field, value in vars(part).items():
+        if field not in READ:
+            continue
+        given = _read(field, value, part, part_at(sort, part.name))
+        if given is not value:
+            object.__setattr__(part, field, given)
         if field in VECTORS:
-            if type(value) is not tuple or len(value) != VECTORS[field]:
-                if value is not None or field != "axis2":
-                    check_count(value, field, part_at(sort, part.name))
-        elif field in NUMBERS and (value is None or isinstance(value, str)):
-            raise not_a_number(value, below(part_at(sort, part.name), field))
-        elif field in OPTIONAL and isinstance(value, str):
-            raise not_a_number(value, below(part_at(sort, part.name), field))
+            if type(given) is not tuple or len(given) != VECTORS[field]:
+                if given is not None or field != "axis2":
+                    check_count(given, field, part_at(sort, part.name))
+        elif field in NUMBERS and given is None:
+            raise not_a_number(given, below(part_at(sort, part.name), field))
+
+
+def _read(field: str, value: Any, part: Any, where: str) -> Any:
+    """Return the value of a field with its formulas read; the same object if there is nothing to read."""
+    label = below(where, field)
+    if field in PAIRS:
+        if any(isinstance(x, str) for pair in value for x in pair[1:]):
+            return tuple((key, formula(x, label)) for key, x in value)
+        return value
+    if field in PER_FREEDOM and value is not None and not isinstance(value, list | tuple | np.ndarray):
+        kind = joint_kinds.KINDS.get(part.kind)
+        return (formula(value, label),) * (1 if kind is None else kind.NV)
+    if field == "inertia" and isinstance(value, list | tuple | np.ndarray) and len(value) == 3 and np.ndim(value[0]):
+        return moments([[formula(x, label) for x in row] for row in value], where)
+    if isinstance(value, list | tuple) and any(type(x) is str for x in value):
+        return tuple(formula(x, label) for x in value)
+    return formula(value, label) if isinstance(value, str) else value
+
+
+def formula(value: Any, where: str) -> Any:
+    """Return the expression of a formula in text, such as "l1 / 2"; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse(value)
+    except ModelError as error:
+        raise ModelError(error.what, where=where, remedy=error.remedy) from None
+
+
+def moments(rows: list[list[Any]], where: str) -> tuple:
+    """Return (xx, yy, zz, xy, yz, zx) of a symmetric 3x3 matrix."""
+    if [len(row) for row in rows] != [3, 3, 3]:
+        raise ModelError("the inertia is no 3x3 matrix", where=where, remedy="give three rows of three numbers")
+    for i, k in ((0, 1), (1, 2), (2, 0)):
+        x, y = rows[i][k], rows[k][i]
+        if not (x == y or (is_number(x) and is_number(y) and math.isclose(x, y, rel_tol=1e-9))):
+            raise ModelError(f"the inertia is not symmetric: {x} and {y}", where=where, remedy="make them equal")
+    a, b, c = (tuple(row) for row in rows)
+    return to_moments((a, b, c))
 
 
 def axis_of(letter: str, where: str) -> tuple:
@@ -79,7 +136,7 @@ def check_count(value: Any, field: str, where: str) -> list:
         return items
     if field == "inertia":
         what = f"the inertia has {len(items)} numbers"
-        raise ModelError(what, where=where, remedy="give xx, yy, zz, xy, yz, zx")
+        raise ModelError(what, where=where, remedy="give xx, yy, zz, xy, yz, zx, or a 3x3 matrix")
     raise ModelError(f"{len(items)} numbers", where=label, remedy=f"give {VECTORS[field]}")
 
 
@@ -92,4 +149,4 @@ def as_list(value: Any, where: str) -> list:
 
 def not_a_number(value: Any, where: str) -> ModelError:
     """Return the error for a value in place of a number."""
-    return ModelError(f"{brief(value)} is not a number", where=where, remedy="give a number, or parse(...) a formula")
+    return ModelError(f"{brief(value)} is not a number", where=where, remedy="give a number, or a formula in quotes")

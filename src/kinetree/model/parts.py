@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..algebra.rotations import from_euler
-from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector
+from ..algebra.rotations import from_euler, snap_to_axes
+from ..algebra.vectors import (
+    IDENTITY,
+    ZERO,
+    Matrix,
+    Vector,
+    add,
+    from_moments,
+    matmul,
+    neg,
+    symmetric,
+    times,
+    to_moments,
+    transpose,
+)
 from ..errors import ModelError, brief
 from .curves import Curve, Law
 from .parameters import Number
-from .part_fields import MAX_NAME, check_part, spell_axes
+from .part_fields import MAX_NAME, check_part, formula, spell_axes
 
 GROUND = "ground"
 """The name of the fixed world, the root of every mechanism."""
@@ -24,9 +37,15 @@ class Placement:
     translation: Vector = ZERO
     rotation: Matrix = IDENTITY
 
+    def __post_init__(self) -> None:
+        """Read formulas in text."""
+        if type(self.translation) in (tuple, list) and str in map(type, self.translation):
+            place = tuple(formula(x, "translation") for x in self.translation)
+            object.__setattr__(self, "translation", place)
+
     @classmethod
     def from_euler(
-        cls, sequence: str, angles: Sequence[Number], translation: Vector = ZERO, *, degrees: bool = False
+        cls, sequence: str, angles: Sequence[Number | str], translation: Vector = ZERO, *, degrees: bool = False
     ) -> Placement:
         """Return the placement with successive rotations about moving axes [rad, or degrees].
 
@@ -40,7 +59,8 @@ class Placement:
             )
         if len(angles) != len(sequence):
             raise ModelError(f"{len(angles)} angles for the sequence {sequence!r}", remedy=f"give {len(sequence)}")
-        return cls(translation, from_euler(sequence, [a * unit for a in angles]))
+        turns = [formula(a, "angles") * unit for a in angles]
+        return cls(translation, from_euler(sequence, turns))
 
 
 @dataclass(frozen=True)
@@ -58,7 +78,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Body:
-    """A rigid body: mass [kg], center of mass [m] and inertia about it [kg m^2] as (xx, yy, zz, xy, yz, zx).
+    """A rigid body: mass [kg], center of mass [m] and inertia about it [kg m^2] as (xx, yy, zz, xy, yz, zx), or 3x3.
 
     Both are in the body's frame, whose origin is that of the body's joint.
     """
@@ -73,6 +93,7 @@ class Body:
         """Check the name and the counts of numbers."""
         com, inertia, name = self.com, self.inertia, self.name
         usual = type(com) is type(inertia) is tuple and len(com) == 3 and len(inertia) == 6 and type(self.mass) is float
+        usual = usual and str not in map(type, (*com, *inertia))
         if not (usual and type(name) is str and 0 < len(name) <= MAX_NAME):  # mechanisms may have very many bodies
             check_part(self, "body")
 
@@ -94,7 +115,7 @@ class Joint:
     The placement is the pose of the child's frame in the parent's at zero displacement; axes are in the child's frame,
     or letters such as "x" and "-z". `axis2` is the second axis of a universal joint (by default any perpendicular one),
     `pitch` [m/rad] that of a helical joint, `sequence` that of Euler angles. Damping, friction and armature have a
-    number per degree of freedom.
+    number per degree of freedom; one number holds for all of them.
 
     `child_placement` is for a child whose data are not given at the joint, as in a CAD file: the pose of the joint's
     frame in the given frame of the child. `assemble` moves all data of the child into the joint's frame, in which the
@@ -120,6 +141,8 @@ class Joint:
         """Check the name and the counts of numbers."""
         axis, name = self.axis, self.name
         usual = type(axis) is tuple and len(axis) == 3 and self.axis2 is None and type(self.pitch) is float
+        usual = usual and type(self.damping) is type(self.friction) is type(self.armature) is tuple
+        usual = usual and str not in map(type, (*axis, *self.damping, *self.friction, *self.armature))
         if not (usual and type(name) is str and 0 < len(name) <= MAX_NAME):  # mechanisms may have very many joints
             spell_axes(self, "joint")
             check_part(self, "joint")
@@ -232,3 +255,28 @@ class ForceElement:
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""
         check_part(self, "force")
+
+
+# --- Placements composed and inverted, and bodies given in another frame; numbers may be expressions of parameters.
+
+
+def compose(a: Placement, b: Placement) -> Placement:
+    """Return the placement b, given in a frame with placement a, in the frame in which a is given."""
+    return Placement(add(a.translation, times(a.rotation, b.translation)), snap_to_axes(matmul(a.rotation, b.rotation)))
+
+
+def inverse(a: Placement) -> Placement:
+    """Return the placement of the outer frame in the inner one."""
+    back = transpose(a.rotation)
+    return Placement(neg(times(back, a.translation)), back)
+
+
+def place_body(a: Placement, body: Body) -> Body:
+    """Return a body whose frame has the placement a, with its data in the frame in which a is given."""
+    inertia = matmul(matmul(a.rotation, from_moments(body.inertia)), transpose(a.rotation))
+    return replace(
+        body,
+        com=add(a.translation, times(a.rotation, body.com)),
+        inertia=to_moments(symmetric(inertia)),
+        shapes=tuple(replace(s, placement=compose(a, s.placement)) for s in body.shapes),
+    )

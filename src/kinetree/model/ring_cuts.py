@@ -9,17 +9,158 @@ a shallow tree.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import joints as joint_kinds
 from ..algebra.scalars import is_number
-from ..errors import ModelError, at, below, part_at, unknown_name
-from .pair_checks import LISTED, check_connected, check_pairs, spring_pairs
-from .pairs import can_be_cut, carried, equations, joint_of, loop_of, reversal_of, reversed_joint_of
+from ..errors import ModelError, at, below, brief, part_at, unknown_name
+from .checks import JOINT_SPRING
+from .pairs import can_be_cut, equations, joint_of, loop_of, pair_only_data, reversal_of, reversed_joint_of
 from .parts import GROUND, Body, Coupling, ForceElement, Joint, Loop, Pair
-from .spanning import Edge, Spanning, heaviest_tree
+
+# --- Spanning tree of a graph of bodies: the heaviest one, and among equals a shallow one ---
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A connection of two nodes; the tree prefers edges of large weight, which may be any value that has an order."""
+
+    a: str
+    b: str
+    weight: Any
+
+
+@dataclass(frozen=True)
+class Spanning:
+    """A spanning tree: the edge that carries each node, the node before it, and the number of edges to the root."""
+
+    carrier: dict[str, int]
+    parent: dict[str, str]
+    depth: dict[str, int]
+
+    def ring(self, edge: Edge) -> tuple[list[str], list[int]]:
+        """Return the nodes from a to b in the tree, and the edges between them: a ring with an edge that is cut."""
+        left, right = [edge.a], [edge.b]
+        while left[-1] != right[-1]:
+            side = left if self.depth[left[-1]] >= self.depth[right[-1]] else right
+            side.append(self.parent[side[-1]])
+        nodes = left + right[-2::-1]
+        edges = [self.carrier[n] for n in left[:-1]] + [self.carrier[n] for n in reversed(right[:-1])]
+        return nodes, edges
+
+
+def heaviest_tree(root: str, edges: Sequence[Edge]) -> Spanning:
+    """Return the spanning tree of the greatest total weight of all nodes that the edges connect to the root.
+
+    It grows from the root by the heaviest edge that leaves it (Prim's algorithm); of equal ones by the one that starts
+    at the smallest depth, then by the first in the given order. So the result depends on nothing but the input.
+    """
+    around: dict[str, list[int]] = {}
+    for k, edge in enumerate(edges):
+        around.setdefault(edge.a, []).append(k)
+        around.setdefault(edge.b, []).append(k)
+    ranks = {w: r for r, w in enumerate(sorted({e.weight for e in edges}, reverse=True))}
+    carrier: dict[str, int] = {}
+    parent: dict[str, str] = {}
+    depth = {root: 0}
+    waiting = [(ranks[edges[k].weight], 0, k, root) for k in around.get(root, ())]
+    heapq.heapify(waiting)
+    while waiting:
+        _, _, k, node = heapq.heappop(waiting)
+        new = edges[k].b if edges[k].a == node else edges[k].a
+        if new in depth:
+            continue
+        carrier[new], parent[new], depth[new] = k, node, depth[node] + 1
+        for j in around[new]:
+            heapq.heappush(waiting, (ranks[edges[j].weight], depth[new], j, new))
+    return Spanning(carrier, parent, depth)
+
+
+# --- Checks of pairs before a tree is chosen: names, bodies, kinds, springs; and whether all bodies are connected.
+
+LISTED = 10
+"""Most names in one message."""
+
+
+def check_pairs(bodies: Sequence[Body], pairs: Sequence[Pair]) -> None:
+    """Refuse unknown bodies and kinds, names used twice, pairs of a body with itself, and cuts without a loop kind."""
+    known, seen = [*(b.name for b in bodies), GROUND], set()
+    members = set(known)
+    if len(members) < len(known):
+        name = next(name for k, name in enumerate(known) if name in known[:k])
+        raise ModelError(
+            f"the body name {name!r} is used twice", remedy="rename one of them", path=("body", name, "name")
+        )
+    for pair in pairs:
+        where = part_at("pair", pair.name)
+        for key in ("body_a", "body_b"):
+            if getattr(pair, key) not in members:
+                raise unknown_name("body", getattr(pair, key), known, where=below(where, key))
+        if pair.name in seen:
+            raise ModelError(f"the pair name {pair.name!r} is used twice", where=where, remedy="rename one of them")
+        seen.add(pair.name)
+        if pair.body_a == pair.body_b:
+            raise ModelError(
+                f"both bodies are {pair.body_a!r}", where=below(where, "body_b"), remedy="name two different bodies"
+            )
+        if pair.cut not in (None, True, False):
+            raise ModelError(
+                f"cut is {brief(pair.cut)}", where=where, remedy="give True, False, or None to let it be chosen"
+            )
+        joint_kinds.kind(pair.kind, where=below(where, "kind"))
+        if pair.cut and not can_be_cut(pair):
+            raise ModelError(
+                f"a {pair.kind} pair cannot be cut: there is no such loop",
+                where=below(where, "cut"),
+                remedy="leave cut out; a pair without constraints may be removed",
+            )
+
+
+def spring_pairs(pairs: Sequence[Pair], forces: Sequence[ForceElement]) -> dict[str, Pair]:
+    """Return the pair of each joint spring, by the name of the spring."""
+    between: dict[frozenset[str], list[Pair]] = {}
+    for pair in pairs:
+        between.setdefault(frozenset((pair.body_a, pair.body_b)), []).append(pair)
+    out = {}
+    for spring in forces:
+        if spring.kind != JOINT_SPRING:
+            continue
+        found = between.get(frozenset((spring.body_a, spring.body_b)), [])
+        found = [p for p in found if not p.cut] or found
+        if len(found) != 1 or found[0].cut:
+            count = "no pair that stays in the tree connects" if len(found) < 2 else f"{len(found)} pairs connect"
+            raise ModelError(
+                f"{count} {spring.body_a!r} and {spring.body_b!r}",
+                where=part_at("force", spring.name),
+                remedy="a joint spring needs one such pair; mark others between the two bodies with cut = true",
+            )
+        out[spring.name] = found[0]
+    return out
+
+
+def check_connected(bodies: Sequence[Body], pairs: Sequence[Pair], tree: Spanning) -> None:
+    """Refuse bodies that the tree does not reach from the ground."""
+    loose = [b.name for b in bodies if b.name not in tree.depth]
+    if not loose:
+        return
+    lost = set(loose)
+    marked = [p.name for p in pairs if p.cut and ((p.body_a in lost) != (p.body_b in lost))]
+    what = f"no pairs connect {_named(loose)} to the ground"
+    if marked:
+        what = f"only pairs that are marked as cut, {_named(marked)}, connect {_named(loose)} to the ground"
+    raise ModelError(
+        what,
+        remedy="remove cut = true from one of them" if marked else "add a pair; one of kind free lets the bodies float",
+        path=("body", loose[0], "name"),
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(map(repr, names[:LISTED])) + more
 
 
 @dataclass(frozen=True)
@@ -113,7 +254,7 @@ def _held(pairs: Sequence[Pair], couplings: Iterable[Coupling], springs: Mapping
             f"no {pair.kind} loop exists": not can_be_cut(pair),
             f"coupling {coupled.get(pair.name)!r}": pair.name in coupled,
             f"joint spring {sprung.get(pair.name)!r}": pair.name in sprung,
-            " and ".join(carried(pair)): bool(carried(pair)),
+            " and ".join(pair_only_data(pair)): bool(pair_only_data(pair)),
         }
         reason = next((reason for reason, holds in reasons.items() if holds), None)
         if reason and not pair.cut:
@@ -151,7 +292,7 @@ def _cut(pair: Pair, tree: Spanning, inner: Sequence[Pair], held: Mapping[str, s
 
 def _marked(pair: Pair, tree: Spanning) -> Cut:
     nodes, _ = tree.ring(Edge(pair.body_a, pair.body_b, None))
-    return Cut(pair.name, tuple(nodes), equations(pair), f"marked; {equations(pair)} equations", carried(pair))
+    return Cut(pair.name, tuple(nodes), equations(pair), f"marked; {equations(pair)} equations", pair_only_data(pair))
 
 
 def _spring(spring: ForceElement, pair: Pair, turned: set[str]) -> ForceElement:

@@ -9,7 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from .axes import axis_names
-from .mechanism import Mechanism, kept_with_mechanism, resolved
+from .mechanism import Mechanism, kept_with_mechanism, resolve_parts
+from .topology import path
+
+ELSEWHERE = 1e-5
+"""The part of the largest motion of all loops that counts as motion at each of them: see `rate_sizes`."""
 
 
 @kept_with_mechanism
@@ -30,7 +34,7 @@ def largest_length(mechanism: Mechanism) -> float:
 
 def characteristic_mass(mechanism: Mechanism) -> float:
     """Return the mean mass of the bodies of a mechanism [kg], without massless ones; 1 kg if all are massless."""
-    masses = [float(b.mass) for b in resolved(mechanism.bodies, mechanism.values()) if b.mass > 0]
+    masses = [float(b.mass) for b in resolve_parts(mechanism.bodies, mechanism.values()) if b.mass > 0]
     return float(np.mean(masses)) if masses else 1.0
 
 
@@ -45,6 +49,45 @@ def loop_units(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
     for array in units:
         array.flags.writeable = False  # all callers share them
     return units
+
+
+@kept_with_mechanism
+def loop_members(mechanism: Mechanism) -> np.ndarray:
+    """Return which degrees of freedom [nv] each equation of the loops contains, at any position, [nc, nv].
+
+    Those of a loop are the joints between its two ends, those of a coupling are its joints.
+    """
+    index, sets = mechanism.body_indices, []
+    for x in mechanism.loops:
+        sets.append(set(path(mechanism, index[x.body_a])) ^ set(path(mechanism, index[x.body_b])))
+    names = {j.name: k for k, j in enumerate(mechanism.joints)}
+    couplings = {c.name: {names[j] for j in (c.joint, *(name for name, _ in c.terms))} for c in mechanism.couplings}
+    loops = {x.name: members for x, members in zip(mechanism.loops, sets, strict=True)}
+    out = np.zeros((len(mechanism.closures), mechanism.nv), dtype=bool)
+    for row, e in zip(out, mechanism.closures, strict=True):
+        for k in (couplings if e.label == "coupling" else loops)[e.name]:
+            row[mechanism.v_slices[k]] = True
+    out.flags.writeable = False
+    return out
+
+
+def rate_sizes(mechanism: Mechanism, qd: np.ndarray, qdd: np.ndarray | None = None) -> np.ndarray:
+    """Return the size of a motion at each equation of the loops, [..., nc]: in its unit per s, or per s^2 with qdd.
+
+    It is the largest velocity of the degrees of freedom in the equation, each in its unit; with qdd, the largest
+    acceleration or the square of that velocity. Unlike |J| |qd|, it does not vanish at turning points, where J does:
+    rounding errors of a consistent motion are some 1e-16 of it at every position. It is never less than the part
+    ELSEWHERE of the largest size of all equations: a loop at rest has the rounding errors of those that move.
+    """
+    rows, columns = loop_units(mechanism)
+    members = loop_members(mechanism)
+
+    def largest(motion: np.ndarray) -> np.ndarray:
+        own = np.where(members, np.abs(motion / columns)[..., None, :], 0.0).max(axis=-1, initial=0.0)
+        return np.maximum(own, ELSEWHERE * own.max(axis=-1, initial=0.0, keepdims=True))
+
+    speed = largest(qd)
+    return rows * (speed if qdd is None else np.maximum(largest(qdd), speed * speed))
 
 
 def torque_units(mechanism: Mechanism) -> np.ndarray:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .._support.checks import plain
 from ..errors import ModelError, Where, at, below, brief, part_at
-from ..numbers import plain
 from .parameters import Expression
-from .part_fields import NUMBERS, VECTORS, as_list, check_count, not_a_number
+from .part_fields import NUMBERS, VECTORS, as_list, check_count, formula, not_a_number
 from .parts import Body, Joint, Limits, Placement
 
 LISTS = ("lower", "upper", "velocity", "effort", "damping", "friction", "armature", "size", "color")
@@ -23,7 +23,7 @@ OMITTED = ("axis2", "child_placement", "color")
 """Fields that may be None."""
 
 
-def listed(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
+def tidy_list(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
     """Return an iterable of parts of one kind as a tuple of tidy parts, or raise ModelError."""
     if isinstance(given, kind | str) or not isinstance(given, Iterable):
         raise ModelError(
@@ -119,7 +119,7 @@ def vector(value: Any, count: int | None, where: str) -> tuple:
     return tuple(number(x, where) for x in items)
 
 
-def guessed(guess: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
+def tidy_guess(guess: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
     """Return guessed coordinates, given by joint name or as pairs, as pairs (name, tuple of plain numbers)."""
     pairs = guess.items() if isinstance(guess, Mapping) else guess
     return tuple(
@@ -128,7 +128,10 @@ def guessed(guess: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
 
 
 def _coordinates(value: Any, where: str) -> tuple[float, ...]:
-    numbers = vector(value if isinstance(value, list | tuple | np.ndarray) else [value], None, where)
+    items = value if isinstance(value, list | tuple | np.ndarray) else [value]
+    if texts := [x for x in items if isinstance(x, str)]:
+        raise ModelError(f"{brief(texts[0])} is not a number", where=where, remedy="give plain numbers")
+    numbers = vector(items, None, where)
     if any(isinstance(x, Expression) for x in numbers):
         raise ModelError("a guess depends on parameters", where=where, remedy="give plain numbers")
     return numbers
@@ -138,6 +141,8 @@ def number(value: Any, where: str) -> Any:
     """Return a number as a float, or an expression unchanged."""
     if isinstance(value, Expression):
         return value
+    if isinstance(value, str):
+        return formula(value, where)
     found = plain(value)
     if found is not None:
         return found

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from .. import joints as joint_kinds
+from ..algebra.vectors import Vector
 from ..errors import ModelError, below, part_at, unknown_name
-from .mechanism import Mechanism
-from .parts import GROUND, Body, Joint
+from .mechanism import Mechanism, kept_with_mechanism, resolve_parts
+from .part_fields import free_name
+from .parts import GROUND, Body, Joint, Placement
 
 
 def depth_order(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[list[Body], list[Joint]]:
@@ -38,6 +42,25 @@ def depth_order(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[list[B
     if len(order) < len(bodies):
         raise _not_a_tree(by_name, carried, {j.child for j in order})
     return [by_name[j.child] for j in order], order
+
+
+def check_depth_order(mechanism: Mechanism) -> None:
+    """Raise ModelError unless body i is the child of joint i, parents are first, and branches are contiguous.
+
+    Mechanisms made by `assemble` are in this order. Files list parts in it, and other libraries compute in it.
+    """
+    above: list[int] = []  # the path to the last body
+    for i, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
+        parent = mechanism.body_indices.get(joint.parent)
+        while above and above[-1] != parent:
+            above.pop()
+        if joint.child != body.name or parent is None or (parent >= 0 and not above):
+            raise ModelError(
+                f"its child {joint.child!r} is out of order: parents come first, and each branch is in a row",
+                where=part_at("joint", joint.name),
+                remedy="make the mechanism with kt.build_mechanism, which puts its parts in order",
+            )
+        above.append(i)
 
 
 def _not_a_tree(by_name: dict[str, Body], carried: dict[str, Joint], reached: set[str]) -> ModelError:
@@ -118,3 +141,51 @@ def cut_joints(mechanism: Mechanism) -> tuple[tuple[str, tuple[int, ...]], ...]:
         ring = tuple(i for i in a if i not in shared) + tuple(i for i in reversed(b) if i not in shared)
         out.append((loop.name, ring))
     return tuple(out)
+
+
+# --- Joints of several axes split into revolute joints with massless bodies: same motion, same coordinates ---
+
+
+@kept_with_mechanism
+def split_joints(mechanism: Mechanism) -> tuple[Mechanism, tuple[int | None, ...]]:
+    """Return the mechanism with joints of several rotations split, and each body's old index, None for new bodies.
+
+    Coordinates, velocities and torques keep their order. Successive revolute joints require less arithmetic than one
+    joint whose motion matrix depends on q. Numbers must not depend on free parameters.
+    """
+    values = mechanism.values()
+    bodies: list[Body] = []
+    joints: list[Joint] = []
+    origin: list[int | None] = []
+    taken, named = {b.name for b in mechanism.bodies}, {j.name for j in mechanism.joints}
+    given, guess = dict(mechanism.guess), dict[str, tuple[float, ...]]()
+    for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
+        axes = _axes(resolve_parts(joint, values))
+        above, place = joint.parent, joint.placement
+        for k, axis in enumerate(axes[:-1]):
+            name = free_name(f"{body.name}_{k + 1}", taken)
+            bodies.append(Body(name))
+            origin.append(None)
+            joints.append(_part(joint, k, above, name, place, axis, named))
+            above, place = name, Placement()
+        bodies.append(body)
+        origin.append(index)
+        last = len(axes) - 1
+        joints.append(_part(joint, last, above, body.name, place, axes[-1], named) if axes else joint)
+        if joint.name in given:
+            parts = joints[-len(axes) :] if axes else [joint]
+            numbers = given[joint.name]
+            guess |= {p.name: numbers[k : k + 1] if axes else numbers for k, p in enumerate(parts)}
+    return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints), guess=tuple(guess.items())), tuple(origin)
+
+
+def _axes(joint: Joint) -> list[Vector]:
+    """Return the axes of a joint that consists of several successive rotations; none for every other joint."""
+    steps = joint_kinds.kind(joint.kind).steps(joint) or ()
+    turns = len(steps) > 1 and all(what == joint_kinds.ROTATION for what, _ in steps)
+    return [axis for _, axis in steps] if turns else []
+
+
+def _part(joint: Joint, k: int, parent: str, child: str, place: Placement, axis: Vector, named: set[str]) -> Joint:
+    name = free_name(f"{joint.name}_{k + 1}", named)  # unique, since couplings refer to joints by name
+    return Joint(name, "revolute", parent, child, place, axis, armature=joint.armature[k : k + 1])

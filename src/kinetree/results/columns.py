@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..contacts import labels
+from ..contact_geometry import labels
 from ..errors import unknown_name
 from ..model.axes import axis_labels, axis_names
 from ..model.mechanism import Mechanism
@@ -72,7 +72,11 @@ def columns(mechanism: Mechanism, *, given: Sequence[str] = ()) -> dict[str, Col
         ),
     ]
     if mechanism.closures:
-        listed.append(_gap(mechanism))
+        units = [c.unit for c in mechanism.closures]
+        listed += [
+            _of_closures(mechanism, "gap", units),
+            _of_closures(mechanism, "multipliers", [EFFORTS[unit] for unit in units]),
+        ]
     if mechanism.loops:
         listed.append(_wrenches("loop_reactions", [loop.name for loop in mechanism.loops]))
     if "wrenches" in given:
@@ -149,7 +153,8 @@ def _contacts(mechanism: Mechanism) -> list[Column]:
     ]
 
 
-def _gap(mechanism: Mechanism) -> Column:
+def _of_closures(mechanism: Mechanism, column: str, units: Sequence[str]) -> Column:
+    """Return a column with an entry for each equation of the loops and couplings."""
     closures = mechanism.closures
     names = [c.name for c in closures]
     parts: dict[str, Index] = {}
@@ -159,7 +164,7 @@ def _gap(mechanism: Mechanism) -> Column:
     suffixes = [c.name if names.count(c.name) == 1 else f"{c.name}.{c.label.replace(' ', '_')}" for c in closures]
     for k, suffix in enumerate(suffixes):
         parts.setdefault(suffix, (k,))
-    return Column("gap", (len(closures),), tuple(f"gap.{s}" for s in suffixes), tuple(c.unit for c in closures), parts)
+    return Column(column, (len(closures),), tuple(f"{column}.{s}" for s in suffixes), tuple(units), parts)
 
 
 def _scalar(name: str, unit: str) -> Column:

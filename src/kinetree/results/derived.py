@@ -2,17 +2,69 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..algebra.arrays import Numbers
-from ..analysis.loops.common_motion import common_loads, same_geometry
+from ..analysis.loops.load_sharing import common_loads, same_geometry
+from ..errors import InputError
 from .columns import GIVEN
-from .recorded import is_zeros
 
 if TYPE_CHECKING:
     from .trajectory import Trajectory
+
+
+# --- Arrays of a run that are given, or computed from its states at their first use ---
+
+Source = Callable[[str, Any], Numbers]
+"""A function (name of the field, run) -> array, for a run or any part of it."""
+
+
+class Recorded:
+    """A field of a Trajectory that holds an array, None, or the Source of an array.
+
+    Batches of runs are large: an array with a Source takes no memory until it is used.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, run: None, owner: type) -> None: ...
+    @overload
+    def __get__(self, run: object, owner: type) -> Numbers | None: ...
+    def __get__(self, run, owner):
+        """Return the array, computed at its first use; for the class None, the default of the field."""
+        if run is None:
+            return None
+        value = vars(run)[self._name]
+        if callable(value):
+            value = vars(run)[self._name] = array(self._name, value(self._name, run))
+        return value
+
+    def __set__(self, run: object, value: ArrayLike | Source | None) -> None:
+        """Keep an array or a Source."""
+        vars(run)[self._name] = value
+
+
+def array(name: str, values: Any, shape: tuple[int, ...] | None = None) -> Numbers:
+    """Return real numbers as a read-only view, or raise an InputError."""
+    try:
+        found = np.asarray(values, dtype=np.float64).view()
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not an array of real numbers") from None
+    if shape is not None and found.shape != shape:
+        raise InputError(f"{name} has shape {found.shape}; expected {shape}")
+    found.flags.writeable = False
+    return found
+
+
+def is_zeros(values: Numbers) -> bool:
+    """Return whether an array is a single zero repeated by broadcasting, without reading all entries."""
+    return values.size > 0 and not any(values.strides) and not values.flat[0]
 
 
 def derive(run: Trajectory, name: str) -> dict[str, Numbers]:
@@ -37,6 +89,8 @@ def _single(run: Trajectory, name: str) -> Numbers:
         return run.system.forward_dynamics(run.q, run.qd, run["tau"], **call_options(run, wrenches=True))
     if name == "gap":
         return run.system.closure_residual(run.q, **call_options(run))
+    if name == "multipliers":
+        return run.system.multipliers(run.q, run.qd, run["tau"], **call_options(run, wrenches=True))
     if name == "reactions":
         return run.system.reactions(run.q, run.qd, run["qdd"], **call_options(run, wrenches=True))
     states = (run.q, run.qd) if name in ("kinetic_energy", "momentum") else (run.q,)
@@ -46,15 +100,26 @@ def _single(run: Trajectory, name: str) -> Numbers:
 def _loads(run: Trajectory) -> dict[str, Numbers]:
     """Return the reactions at the joints and at the loops of a closed mechanism."""
     values = run.parameters
-    if values is not None and values.ndim == 2 and not run.q.strides[0] and not run.qd.strides[0]:
+    if values is not None and run.shape and values.ndim == 2 and not run.q.strides[0] and not run.qd.strides[0]:
         if same_geometry(run.system, values):  # designs that make one motion
             joints, loops = common_loads(
-                run.system, run.q[0], run.qd[0], run["qdd"][0], tau=run["tau"], wrenches=acting_wrenches(run),
+                run.system,
+                run.q[0],
+                run.qd[0],
+                run["qdd"][0],
+                tau=run["tau"],
+                wrenches=acting_wrenches(run),
                 parameters=values,
-            )  # fmt: skip
+            )
             return {"reactions": joints, "loop_reactions": loops}
-    values = None if values is None else values[..., None, :]
-    found = run.system.loads(run.q, run.qd, tau=run["tau"], wrenches=acting_wrenches(run), parameters=values)
+    found = run.system.loads(
+        run.q,
+        run.qd,
+        tau=run["tau"],
+        wrenches=acting_wrenches(run),
+        forces=False,
+        parameters=run.parameters_at_samples,
+    )
     return {"reactions": found.joints, "loop_reactions": found.cuts}
 
 
@@ -70,9 +135,11 @@ def call_options(run: Trajectory, *, wrenches: bool = False) -> dict[str, Any]:
     """Return the options that a run passes to functions of its System: parameters, and wrenches that acted."""
     options: dict[str, Any] = {"check": False}
     if run.parameters is not None:
-        options["parameters"] = run.parameters[..., None, :]
-    if wrenches and run.wrenches is not None:
-        options["wrenches"] = run.wrenches
+        options["parameters"] = run.parameters_at_samples
+    if wrenches:
+        options["forces"] = False  # torque and wrenches of the run contain them
+        if run.wrenches is not None:
+            options["wrenches"] = run.wrenches
     return options
 
 
@@ -82,6 +149,7 @@ def energy_error(run: Trajectory) -> Numbers:
     The energy in motion is the largest kinetic energy or the span of the potential energy, whichever is larger. Both
     are independent of the height at which the potential energy is zero.
     """
+    _ = run.constant_parameters  # refuses runs in which masses come and go with their energy
     energy, kinetic, potential = run["energy"], run["kinetic_energy"], run["potential_energy"]
     with np.errstate(invalid="ignore"):
         span = np.fmax.reduce(potential, axis=-1) - np.fmin.reduce(potential, axis=-1)

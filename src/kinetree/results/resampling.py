@@ -14,8 +14,7 @@ from ..algebra.vectors import times as rotated
 from ..algebra.vectors import transpose
 from ..model.axes import quaternion_places
 from ..model.mechanism import Mechanism
-from .derived import call_options
-from .recorded import is_zeros
+from .derived import call_options, is_zeros
 
 if TYPE_CHECKING:
     from .trajectory import Trajectory
@@ -59,6 +58,8 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
         share = s[:, 0].reshape(-1, *(1,) * axis)
         before, after = (np.take(values, i, axis=-1 - axis) for i in (k, k + 1))
         out[name] = (1.0 - share) * before + share * after
+    if run.parameters is not None and run.parameters_at_samples is run.parameters:
+        out["parameters"] = run.parameters[np.searchsorted(run.t, times, side="right") - 1]  # constant between samples
     return out
 
 

@@ -10,20 +10,18 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from .._support.pictures import picture
 from ..algebra.arrays import Numbers
 from ..errors import InputError, unknown_name
-from ..pictures import picture
+from ..simulation.outcomes import Endings, Outcome
 from ..system import System
 from .columns import GIVEN, Column, columns, contact_shapes, find
-from .contacts import ContactResults
-from .derived import call_options, derive, energy_error
-from .files import save
-from .frames import to_dataframe
-from .recorded import Recorded, array
+from .derived import Recorded, array, call_options, derive, energy_error
+from .files import read_fields, save
+from .frames import ContactResults, summary_lines, to_dataframe
 from .resampling import resample
-from .summary import summary_lines
 
 SAMPLED = {
     "q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2, "contact_forces": 2,
@@ -37,14 +35,14 @@ class Trajectory:
     """Times t [nt] and states q [..., nt, nq], qd [..., nt, nv] of a System; leading axes are runs of a batch.
 
     `torque` [..., nt, nv] are the joint torques that acted, None for none. `control` [..., nt, nv] is their part from
-    the drives, None if unknown. `parameters` [np] or [..., np] are the values of the free parameters. `accelerations`
-    [..., nt, nv] and `wrenches` [..., nt, nb, 6] include other forces of the simulation; without them, "qdd" and
-    "reactions" are those of the torques alone. Torque, control, accelerations and wrenches may be functions
-    (field, run) -> array, which are called at the first use. `reference` [nt, nq] is the desired motion of the control,
-    NaN where a joint is not driven. Runs with contacts also have `contact_forces` [..., nt, nc, 3] along normal and
-    tangents, `contact_gaps` [..., nt, nc] and `contact_residuals` [..., nt, 3]; see `contact`. `status` is "finished"
-    or "stopped: reason"; samples after a stop in a batch are NaN, and `failures` has the reasons of the runs that
-    stopped, by their number in the batch.
+    the drives, None if unknown. `parameters` [np] or [..., np] are the values of the free parameters, [nt, np] in a
+    single run in which they change with time. `accelerations` [..., nt, nv] and `wrenches` [..., nt, nb, 6] include
+    other forces of the simulation; without them, "qdd" and "reactions" are those of the torques alone. Torque, control,
+    accelerations and wrenches may be functions (field, run) -> array, which are called at the first use. `reference`
+    [nt, nq] is the desired motion of the control, NaN where a joint is not driven. Runs with contacts also have
+    `contact_forces` [..., nt, nc, 3] along normal and tangents, `contact_gaps` [..., nt, nc] and `contact_residuals`
+    [..., nt, 3]; see `contact`. `endings` tell how the runs ended, by their number in the batch: `outcome` is an
+    Outcome, and `status` the same as text, with the reason. Samples after a stop in a batch are NaN.
 
     run["tau"] is a column by name, run["q.joint2"] a part of it, run[10:20] the samples 10 to 19.
     """
@@ -65,9 +63,8 @@ class Trajectory:
     reference: Numbers | None = None
     method: str = "rk4"
     options: Mapping[str, Any] = field(default_factory=dict)
-    status: str = "finished"
     evaluations: int = 0
-    failures: Mapping[int, str] = field(default_factory=dict)
+    endings: Endings = field(default_factory=Endings)
 
     def __post_init__(self) -> None:
         """Check every array once, and keep read-only views."""
@@ -95,10 +92,29 @@ class Trajectory:
     def _checked_parameters(self, lead: tuple[int, ...]) -> Numbers:
         values = array("parameters", self.parameters)
         count = len(self.system.mechanism.free_parameters)
-        if values.shape not in ((count,), (*lead, count)) or count == 0:
+        changing = () if lead else ((len(self.t), count),)
+        if values.shape not in ((count,), (*lead, count), *changing) or count == 0:
             expected = f"[{count}]" + (f" or {[*lead, count]}" if lead else "") if count else "none"
             raise InputError(f"parameters have shape {values.shape}; expected {expected}")
         return values
+
+    @property
+    def parameters_at_samples(self) -> Numbers | None:
+        """The parameters [..., nt, np], or [..., 1, np] if they stay the same, as options of functions of a System."""
+        return self.parameters if self._changing else None if self.parameters is None else self.parameters[..., None, :]
+
+    @property
+    def constant_parameters(self) -> Numbers | None:
+        """The parameters of all samples, [np] or [..., np]; an InputError if they change with time."""
+        if self._changing:
+            raise InputError(
+                "the parameters of the run change with time; give a part of it in which they do not, such as run[:10]"
+            )
+        return self.parameters
+
+    @property
+    def _changing(self) -> bool:
+        return not self.shape and self.parameters is not None and self.parameters.ndim > 1
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -106,9 +122,36 @@ class Trajectory:
         return self.q.shape[:-2]
 
     @property
+    def outcome(self) -> Outcome:
+        """How the run ended; for a batch, how the first of the runs that did not finish ended."""
+        return self.endings.outcome
+
+    @cached_property
+    def outcomes(self) -> NDArray[np.uint8]:
+        """The codes of the outcomes of all runs of the batch [...]."""
+        whole = self.endings.whole
+        codes = np.full(self.shape, Outcome.FINISHED if whole is None else whole.outcome, dtype=np.uint8)
+        for k, ending in self.endings.runs.items():
+            codes.flat[k] = ending.outcome
+        return codes
+
+    @property
+    def status(self) -> str:
+        """How the run ended, as text: "finished", "stopped: reason", or "doubtful: reason".
+
+        A doubtful run reached its end with steps that violate the laws of contacts.
+        """
+        return self.endings.status(batch=bool(self.shape))
+
+    @property
+    def failures(self) -> dict[int, str]:
+        """Why runs stopped, or why their results are in doubt, by their number in the batch."""
+        return {k: ending.reason for k, ending in self.endings.runs.items()}
+
+    @property
     def finished(self) -> bool:
-        """Whether the run reached its end."""
-        return self.status == "finished"
+        """Whether the run reached its end, and none of its steps is in doubt."""
+        return self.outcome is Outcome.FINISHED
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -199,7 +242,8 @@ class Trajectory:
         changed = {name: value if callable(value) else value[index] for name, value in self._given().items()}
         if self.parameters is not None and self.parameters.ndim > 1:
             changed["parameters"] = self.parameters[index]
-        return replace(self, **changed)
+        ending = self.endings.of(int(np.ravel_multi_index(index, self.shape, mode="wrap")))
+        return replace(self, endings=ending, **changed)
 
     def runs(self) -> Iterator[Trajectory]:
         """Yield every run of a batch; a single run yields itself."""
@@ -220,6 +264,9 @@ class Trajectory:
         }
         if self.reference is not None:
             changed["reference"] = self.reference[key]
+        if self._changing:
+            rows = self.parameters[key]  # type: ignore[index]
+            changed["parameters"] = rows[0] if len(rows) and (rows == rows[0]).all() else rows
         return replace(self, t=self.t[key], **changed)
 
     def save(self, path: str | Path, *, columns: Sequence[str] = ()) -> Path:
@@ -239,19 +286,19 @@ class Trajectory:
         return picture("run_html")(self)
 
     def plot(self, columns: Sequence[str] | str | None = None, path: str | Path | None = None, **options):
-        """Draw columns over time, one panel per coordinate; see `kinetree.view.trajectory_plots.plot`."""
+        """Draw columns over time, one panel per coordinate; see `kinetree.plots.trajectory_plots.plot`."""
         return picture("plot")(self, columns, path, **options)
 
     def portraits(self, path: str | Path | None = None, **options):
-        """Draw joint velocities over coordinates; see `kinetree.view.trajectory_plots.portraits`."""
+        """Draw joint velocities over coordinates; see `kinetree.plots.trajectory_plots.portraits`."""
         return picture("portraits")(self, path, **options)
 
     def animate(self, path: str | Path = "run.gif", **options) -> Path:
-        """Write an animation, .gif or .mp4; see `kinetree.view.animation.animate`."""
+        """Write an animation, .gif or .mp4; see `kinetree.plots.animation.animate`."""
         return picture("animate")(self, path, **options)
 
     def replay(self, path: str | Path = "run.html", **options) -> Path:
-        """Write a web page that replays the run in 3D; see `kinetree.view.replay.replay`."""
+        """Write a web page that replays the run in 3D; see `kinetree.page.writer.replay`."""
         return picture("replay")(self, path, **options)
 
     def page(self, path: str | Path | None = None, **options) -> Any:
@@ -260,3 +307,15 @@ class Trajectory:
         Notebooks show the page, and `.save("page.html")` writes it. Options are those of `replay`, and `kernel`.
         """
         return picture("run_page")(self, path, **options)
+
+
+# --- Reading of runs from files ---
+
+
+def read_trajectory(path: str | Path, *, system: System | None = None) -> Trajectory:
+    """Read a run that `save` wrote, with the System of the mechanism in the file, or with `system` if it is equal."""
+    fields = read_fields(path, system)
+    try:
+        return Trajectory(**fields)
+    except InputError as error:
+        raise InputError(f"{path}: is damaged or not a trajectory ({error})") from None

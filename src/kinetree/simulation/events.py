@@ -14,11 +14,11 @@ import numpy as np
 
 from ..compiler.ir.program import Program
 from ..compiler.ir.trace import Value
-from ..compiler.runtime.native import native
 from ..errors import InputError
 from ..model.mechanism import Mechanism
-from .functions_of_now import HINT, observed
-from .instants import Instant
+from ..runtime.native import native
+from .acting.instants import HINT, Instant, trace_function
+from .outcomes import Ending, Outcome
 from .run_states import Run, of_run
 
 TOLERANCE = 1e-10
@@ -94,7 +94,7 @@ class Watch:
         self._gufunc = None
         if self.events:
             traced = lambda now: [_traced(e, now) for e in self.events]  # noqa: E731
-            self._gufunc = compiled(observed("events", mechanism, traced, len(self.events)))
+            self._gufunc = compiled(trace_function("events", mechanism, traced, len(self.events)))
         self._parameters = parameters
         self._seen = 0
         self._stopped: Any = False
@@ -143,7 +143,7 @@ class Watch:
             if hit.name not in ending:
                 continue
             flat = int(np.ravel_multi_index(hit.run, lead)) if lead else 0
-            run.failures[flat] = f"event {hit.name} at t = {hit.t:.12g} s"
+            run.failures[flat] = Ending(Outcome.EVENT, f"event {hit.name} at t = {hit.t:.12g} s")
             run.interrupted = False
             keep = int(np.searchsorted(run.t, hit.t))
             if lead:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..analysis.ground.planes import Plane
+    from ..analysis.ground.balance_points import Plane
 
 NEAR = 1e-6
 """The gap of contacts that support, in parts of the characteristic length: above the errors of a run."""
@@ -58,16 +58,22 @@ def ground_balance(run: Any, *, plane: Any = None) -> GroundBalance:
 
     `plane` is a Surface or Placement on the ground, by default the plane that all contacts touch.
     """
-    from ..analysis.ground.balance_points import capture_point, ground_wrench, pressure_point
+    from ..analysis.ground.balance_points import (
+        capture_point,
+        convex_hull,
+        ground_wrench,
+        margin,
+        plane_of,
+        pressure_point,
+    )
     from ..analysis.ground.forces import contact_motion
-    from ..analysis.ground.planes import plane_of
-    from ..analysis.ground.support import convex_hull, margin
 
     if run.contact_forces is None:
         raise InputError("the run has no contacts; give simulate(..., contacts=[kt.Contact(...)])")
-    if run.parameters is not None and run.parameters.ndim > 1:
+    values = run.constant_parameters
+    if values is not None and values.ndim > 1:
         raise InputError("the runs differ in their parameters; examine them one by one")
-    system, values = run.system, run.parameters
+    system = run.system
     on = plane_of(system.mechanism, plane, None if values is None else values.tolist())
     with np.errstate(invalid="ignore"):  # runs that failed have NaN
         numbers, (_, _, _, _, points, axes) = contact_motion(system, system.mechanism, run.q, run.qd, values)
@@ -75,7 +81,8 @@ def ground_balance(run: Any, *, plane: Any = None) -> GroundBalance:
     world = np.einsum("...ck,...ckj->...cj", forces, axes)
     contact = np.concatenate([np.cross(points, world).sum(axis=-2), world.sum(axis=-2)], axis=-1)
     others = _total(run) - contact
-    required = ground_wrench(system, run.q, run.qd, run["qdd"], parameters=values, check=False) - others
+    motion = run.q, run.qd, run["qdd"]
+    required = ground_wrench(system, *motion, parameters=values, forces=False, check=False) - others
     presses = np.any(forces[..., 0] > 0.0, axis=-1, keepdims=True)
     zero = np.where(presses, pressure_point(required, on), np.nan)
     support, margins = np.empty(zero.shape[:-1], dtype=object), np.full(zero.shape[:-1], np.nan)

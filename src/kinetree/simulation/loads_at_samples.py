@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compiler.ir.program import Program
 from ..compiler.ir.trace import Op
-from ..compiler.runtime.native import native
+from ..runtime.native import native
 
 FIELDS = {"torque": "tau", "accelerations": "qdd", "wrenches": "wrenches", "control": "control"}
 """Fields of a run, and the outputs of the Programs that compute them."""
@@ -62,7 +62,7 @@ class Acting:
         count = prod(run.shape)
         q, qd = (x.reshape(count, *x.shape[len(run.shape) :]) for x in (run.q, run.qd))
         control = run.control.reshape(qd.shape) if self.held else None
-        values = run.parameters
+        values = run.constant_parameters
         if values is not None and values.ndim > 1:
             values = values.reshape(count, -1)
         span = min(len(run.t), BLOCK)

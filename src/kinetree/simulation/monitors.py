@@ -5,17 +5,170 @@ Work and impulse are integrals over the samples of a run: `sample_integrals` sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .._support.tables import Displayed, Table
 from ..errors import InputError
 from ..joints import kind
-from ..model.mechanism import resolved
-from ..model.parts import GROUND
-from .limits import LimitReport, Violation, limit_violations
-from .sample_integrals import integral
+from ..model.mechanism import resolve_parts
+from ..model.parts import GROUND, Joint
+
+# --- Limits of joints that a finished run exceeds: coordinates, velocities and efforts of control ---
+
+TOLERANCE = 1e-6
+"""The excess over a limit, in parts of the limit, that is not reported. It is above the errors of a run with the
+default tolerances (1e-8) and of limits converted from degrees with eight digits, and below the resolution of drives."""
+
+NOT_APART = (
+    "Efforts are those of all torques in joints, friction and stops included: the run does not record control apart."
+)
+"""The note of a report if the torques of control are not known separately."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """An exceeded limit: the worst value and its time, the first time, and the number of samples."""
+
+    joint: str
+    axis: int
+    what: str
+    limit: float
+    worst: float
+    t_worst: float
+    t_first: float
+    samples: int
+    run: tuple[int, ...] = ()
+
+    @property
+    def excess(self) -> float:
+        """The distance of the worst value beyond the limit, in its unit."""
+        return abs(self.worst - self.limit) if self.what in ("lower", "upper") else abs(self.worst) - self.limit
+
+    def __str__(self) -> str:
+        """Return one line with all fields."""
+        where = f"run {', '.join(map(str, self.run))}: " if self.run else ""
+        axis = f"[{self.axis}]" if self.axis else ""
+        return (
+            f"{where}{self.joint}{axis}: {self.what} limit {self.limit:g} exceeded by {self.excess:.3g} "
+            f"at t = {self.t_worst:g} s, first at t = {self.t_first:g} s, in {self.samples} samples"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class LimitReport(Displayed):
+    """The limits that a run exceeds, if any, and a `note` on the efforts that were compared."""
+
+    violations: tuple[Violation, ...] = field(default=())
+    note: str = ""
+
+    def __bool__(self) -> bool:
+        """Return whether a limit is exceeded."""
+        return bool(self.violations)
+
+    def display(self) -> list[str | Table]:
+        """Return one row per exceeded limit."""
+        rows = tuple((str(x),) for x in self.violations)
+        found: list[str | Table] = [Table(("",), rows)] if rows else ["no limit is exceeded"]
+        return [*found, self.note] if self.note else found
+
+    def summary(self) -> str:
+        """Return one line with the number of exceeded limits and the worst of them; "" if no limit is exceeded."""
+        if not self.violations:
+            return ""
+        worst = max(self.violations, key=lambda v: v.excess / (abs(v.limit) or 1.0))
+        count = len(self.violations)
+        return f"{count} limit{'s are' if count > 1 else ' is'} exceeded; the most by {worst}"
+
+
+def limit_violations(run: Any) -> LimitReport:
+    """Return the limits of joints that a Trajectory exceeds at its samples, by more than TOLERANCE of their size.
+
+    Efforts are those of control, run["control"]. Friction, damping, springs and stops are no effort of a drive.
+    """
+    drives = "control" if run.control is not None else "tau"
+    found: list[Violation] = []
+    efforts, mechanism = False, run.system.mechanism
+    for joint, own_q, own_v in zip(joints_of(run), mechanism.q_slices, mechanism.v_slices, strict=True):
+        module = kind(joint.kind)
+        bounds = joint.limits
+        efforts = efforts or bool(bounds.effort)
+        flat = module.QUATERNION is None  # a quaternion has no limits
+        for axis in range(module.NV):
+            q = run.q[..., own_q.start + axis] if flat else None
+            qd, tau = run.qd[..., own_v.start + axis], run[drives][..., own_v.start + axis] if bounds.effort else None
+            for what, limits, values in (
+                ("lower", bounds.lower, q), ("upper", bounds.upper, q),
+                ("velocity", bounds.velocity, qd), ("effort", bounds.effort, tau),
+            ):  # fmt: skip
+                if values is not None and axis < len(limits):
+                    slack = TOLERANCE * _limit_size(bounds, what, axis)
+                    found += _passed(run, joint.name, axis, what, float(limits[axis]), values, slack)
+    note = NOT_APART if efforts and drives == "tau" and run.torque is not None else ""
+    return LimitReport(tuple(sorted(found, key=lambda v: (v.run, v.t_first))), note)
+
+
+def joints_of(run: Any) -> tuple[Joint, ...]:
+    """Return the joints of a Trajectory with the numbers of its free parameters; of a batch, with the stored ones."""
+    mechanism, given = run.system.mechanism, run.parameters
+    if given is None or given.ndim > 1:
+        return mechanism.resolved_joints
+    return resolve_parts(mechanism.joints, mechanism.values(given.tolist()))
+
+
+def _limit_size(bounds: Any, what: str, axis: int) -> float:
+    """Return the size of a limit; for a coordinate the larger of both limits, since one of them may be zero."""
+    names = ("lower", "upper") if what in ("lower", "upper") else (what,)
+    sizes = [abs(float(limits[axis])) for name in names if axis < len(limits := getattr(bounds, name))]
+    return max((size for size in sizes if np.isfinite(size)), default=0.0)
+
+
+def _passed(
+    run: Any, joint: str, axis: int, what: str, limit: float, values: np.ndarray, slack: float
+) -> list[Violation]:
+    excess = {"lower": limit - values, "upper": values - limit}.get(what, np.abs(values) - limit)
+    found = []
+    for index in np.ndindex(*run.shape):
+        over = excess[index] > slack
+        if over.any():
+            worst = int(np.nanargmax(excess[index]))
+            times = float(run.t[worst]), float(run.t[np.argmax(over)])
+            value = float(values[index][worst])
+            found.append(Violation(joint, axis, what, limit, value, *times, int(over.sum()), index))
+    return found
+
+
+# --- Integrals over the samples of a run, by splines of degree five ---
+#
+# Their error is of sixth order in the spacing of the samples if the integrand is smooth, and of first order at jumps.
+
+DEGREE = 5
+"""The degree of the splines; fewer than six samples have lower, odd degrees."""
+
+
+def spline(t: np.ndarray, values: np.ndarray) -> Any:
+    """Return the interpolating spline of finite samples [nt] at the times t."""
+    from scipy.interpolate import make_interp_spline
+
+    degree = min(DEGREE, len(t) - 1)
+    degree -= 1 - degree % 2 if degree else 0
+    return make_interp_spline(t, values, k=degree)
+
+
+def integral(t: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Return the integral of samples from the first time on, [..., nt]; NaN from the first sample that is NaN."""
+    out = np.full(rate.shape, np.nan)
+    for index in np.ndindex(*rate.shape[:-1]):
+        good = np.isfinite(rate[index])
+        count = len(t) if good.all() else int(np.argmin(good))
+        if count == 0:
+            continue
+        whole = spline(t[:count], rate[index][:count]).antiderivative()
+        out[index][:count] = whole(t[:count]) - whole(t[0])
+    return out
+
 
 DOUBTFUL = 1e-3
 """The residual, relative to the energy in motion, above which the samples are checked for coarseness. Samples that are
@@ -91,11 +244,11 @@ class MomentumBalance:
 
 def energy_balance(run: Any) -> EnergyBalance:
     """Return the energy of a Trajectory less the work of the torques and wrenches that acted."""
-    energy = run["energy"]
+    options, energy = _options(run), run["energy"]
     joint_work = integral(run.t, (run["tau"] * run.qd).sum(axis=-1))
     wrench_work = np.zeros_like(energy)
     if run.wrenches is not None and np.any(run.wrenches):
-        power = (run.wrenches * run.system.twists(run.q, run.qd, **_options(run))).sum(axis=(-1, -2))
+        power = (run.wrenches * run.system.twists(run.q, run.qd, **options)).sum(axis=(-1, -2))
         wrench_work = integral(run.t, power)
     residual = energy - energy[..., :1] - joint_work - wrench_work
     potential = run["potential_energy"]
@@ -132,9 +285,9 @@ def momentum_balance(run: Any) -> MomentumBalance:
                 raise InputError(f"the free joint {joint.name!r} has torques of its own; use an ExternalWrench")
     weight = np.empty((*run.shape, 1, 3))
     for index in np.ndindex(*run.shape):
-        values = run.parameters
+        values = run.constant_parameters
         own = mechanism.values(None if values is None else values[index] if values.ndim > 1 else values)
-        now = resolved(mechanism, own)
+        now = resolve_parts(mechanism, own)
         weight[index] = sum(b.mass for b in now.bodies) * np.array(now.gravity, dtype=float)
     force = np.broadcast_to(weight, (*run.q.shape[:-1], 3))
     total = np.concatenate([np.cross(run["center_of_mass"], force), force], axis=-1)
@@ -148,9 +301,9 @@ def momentum_balance(run: Any) -> MomentumBalance:
 
 
 def _options(run: Any) -> dict[str, Any]:
-    """Return the options of functions of a System for a run."""
+    """Return the options of functions of a System for a run whose parameters do not change."""
     options: dict[str, Any] = {"check": False}
-    return options if run.parameters is None else options | {"parameters": run.parameters[..., None, :]}
+    return options if run.constant_parameters is None else options | {"parameters": run.parameters_at_samples}
 
 
 def _highest(x: np.ndarray) -> np.ndarray:

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support.identity import Unidentified, value_text
 from ..compiler.lower.build import is_long
-from ..model.mechanism import Mechanism
+from ..model.mechanism import Mechanism, parameter_arguments
+from ..runtime.native import CompiledParts
 from ..system import System
-from .compiled_parts import Kept, kept_of, value_key
-from .drives import Drives, drives_of
-from .instants import Force
-from .integrators import Method
-from .loop_closing import Closer, closing_program
+from .acting.drives import Drives, drives_of
+from .acting.instants import Force
+from .acting.rates import acting
+from .closing import Closer, closing_program
+from .methods.table import Method
 from .run_states import Settings
 from .stabilization import Loops
 
 if TYPE_CHECKING:
-    from ..compiler.targets.ptx.driver import Device
+    from ..targets.ptx.driver import Device
+
+
+# Objects of this package are functions of their fields, so that equal fields give equal code. Any other object, such as
+# a user's function, may depend on data that change between two calls. It is traced again, without the dynamics, and the
+# digest of its operations is the key.
+
+
+def key_of(mechanism: Mechanism, forces: Sequence[Any], control: Any = None) -> Hashable:
+    """Return the key of forces and a compiled controller: their values, or the digest of their operations."""
+    try:
+        return tuple(map(value_text, forces)), value_text(control)
+    except Unidentified:
+        return acting(mechanism, forces, control).hash
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +63,11 @@ class Problem:
     auto: bool = False
     device: Device | None = None
     dtype: str = "float64"
-    kept: Kept = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Look up the compiled parts of the System."""
-        object.__setattr__(self, "kept", kept_of(self.system))
+    @property
+    def kept(self) -> CompiledParts:
+        """The compiled parts that are kept with the System."""
+        return self.system._parts
 
     @property
     def mechanism(self) -> Mechanism:
@@ -77,12 +92,12 @@ class Problem:
     @property
     def more(self) -> tuple[np.ndarray, ...]:
         """The parameters as further arguments of compiled functions of samples [..., nt, .]."""
-        return () if self.parameters is None else (self.parameters[..., None, :],)
+        return parameter_arguments(self.parameters, samples=True)
 
     @cached_property
     def acting_key(self) -> Hashable:
         """The key of the forces, and of the control if it is compiled with the rates."""
-        return self.kept.key(self.forces, None if self.outside else self.control)
+        return key_of(self.mechanism, self.forces, None if self.outside else self.control)
 
     @property
     def closer(self) -> Closer:
@@ -94,18 +109,18 @@ class Problem:
 
 def closer_of(system: System) -> Closer:
     """Return the compiled closing of the loops of a System."""
-    return kept_of(system).part("closer", lambda: Closer.of_program(closing_program(system.mechanism)))
+    return system._parts.part("closer", lambda: Closer.of_program(closing_program(system.mechanism)))
 
 
 def driven_closer(system: System, key: Hashable, drives: Drives) -> Closer:
     """Return the compiled closing of the loops of a System with driven joints."""
     made = lambda: Closer.of_program(closing_program(system.mechanism, drives=drives))  # noqa: E731
-    return kept_of(system).part(("closer", key), made)
+    return system._parts.part(("closer", key), made)
 
 
 def default_position(system: System, parameters: np.ndarray | None) -> np.ndarray:
     """Return zero displacements; for a closed mechanism, the closed position nearest to its guess, found only once."""
     if not system.closures:
         return system.neutral()
-    key = "start", value_key(parameters)
-    return kept_of(system).part(key, lambda: system.assemble(parameters=parameters)).copy()
+    key = "start", value_text(parameters)
+    return system._parts.part(key, lambda: system.assemble(parameters=parameters)).copy()

@@ -1,4 +1,4 @@
-"""The states of a run so far, why it stopped, and the settings of its method."""
+"""The states of a run so far, how it ended, and the settings of its method."""
 
 from __future__ import annotations
 
@@ -10,18 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-
-LOST = "the state left the finite numbers"
-"""The reason of a run whose state became infinite or NaN."""
-
-OPEN = "the loops did not close, or the state left the finite numbers; try a smaller dt"
-"""The reason of a run with fixed steps and loops whose state became infinite or NaN."""
-
-REASONS = {
-    1: "the step became shorter than rounding",
-    2: 'the steps were used up; try a larger max_steps (--max-steps), or method="rodas5p" where it is stiff',
-}
-"""Reasons by the status that kernels of adaptive methods report."""
+from .outcomes import Ending, Endings, Outcome
 
 
 @dataclass
@@ -32,7 +21,7 @@ class Run:
     last checkpoint on the clock of `time.monotonic` [s]. If the last call stopped between two output times, `end` is
     its time and state, after `skip` fixed steps of the interval with `pending` evaluations. Both are counted once the
     interval is finished, since a resumed run repeats them, or once the run is interrupted. A `note` is added to the
-    status of an interrupted run.
+    status of an interrupted run. Runs with `doubts` have steps whose results are in doubt, with the reason.
     """
 
     t: np.ndarray
@@ -43,12 +32,13 @@ class Run:
     step: np.ndarray
     reached: int = 1
     interrupted: bool = False
-    failures: dict[int, str] = field(default_factory=dict)
+    failures: dict[int, Ending] = field(default_factory=dict)
     saved: float = -math.inf
     skip: int = 0
     pending: int = 0
     end: tuple[float, np.ndarray, np.ndarray] | None = None
     note: str = ""
+    doubts: dict[int, str] = field(default_factory=dict)
 
     def with_end(self) -> Run:
         """Return the run; an interrupted single run gets the state where it stopped as its last sample."""
@@ -59,21 +49,27 @@ class Run:
         q, qd = (np.vstack([x[rows], y]) for x, y in ((self.q, q), (self.qd, qd)))
         return replace(self, t=np.append(self.t[rows], t), q=q, qd=qd, reached=self.reached + 1, end=None)
 
-    def explained(self, parameters: np.ndarray | None, explain: Callable[[np.ndarray, int, Any], str]) -> Run:
-        """Return the run with a text before the reason of each failure.
+    def open_causes(self, parameters: np.ndarray | None, explain: Callable[[np.ndarray, int, Any], str]) -> Run:
+        """Return the run with the causes why loops are open, before the reasons of unexplained failures.
 
         `explain` takes the coordinates of a failed run [nt, nq], the index of its last finite ones or 0 without any,
-        and its parameters [np] or None. It returns the text, "" for none.
+        and its parameters [np] or None. It returns the cause, "" for none.
         """
         q = self.q.reshape(-1, *self.q.shape[-2:])
         own = None if parameters is None else np.broadcast_to(parameters, (*self.q.shape[:-2], parameters.shape[-1]))
-        reasons = {}
-        for k, reason in self.failures.items():
+        causes = {}
+        for k, ending in self.unexplained.items():
             good = np.flatnonzero(np.isfinite(q[k]).all(axis=-1))
             mine = None if own is None else own.reshape(-1, own.shape[-1])[k]
-            text = explain(q[k], int(good[-1]) if len(good) else 0, mine)
-            reasons[k] = f"{text}: {reason}" if text else reason
-        return replace(self, failures=reasons)
+            if cause := explain(q[k], int(good[-1]) if len(good) else 0, mine):
+                before = f"{cause}: {ending.cause}" if ending.cause else cause
+                causes[k] = replace(ending, outcome=Outcome.OPEN, details=ending.told, cause=before)
+        return replace(self, failures=self.failures | causes)
+
+    @property
+    def unexplained(self) -> dict[int, Ending]:
+        """The failures besides events and errors of controllers, which name their cause themselves."""
+        return {k: e for k, e in self.failures.items() if e.outcome not in (Outcome.EVENT, Outcome.CONTROL)}
 
     @property
     def all_failed(self) -> bool:
@@ -86,16 +82,20 @@ class Run:
         return float(self.t[self.reached - 1]) if self.end is None else self.end[0]
 
     @property
+    def endings(self) -> Endings:
+        """How the runs ended."""
+        known = {k: Ending(Outcome.DOUBTFUL, doubt=doubt) for k, doubt in self.doubts.items()}
+        known |= {k: replace(ending, doubt=self.doubts.get(k, "")) for k, ending in self.failures.items()}
+        if not self.interrupted:
+            return Endings(known)
+        note = f"; {self.note}" if self.note else ""
+        at = f"{Outcome.INTERRUPTED.sentence} at t = {self.t[self.reached - 1]:.9g} s{note}"
+        return Endings(known, Ending(Outcome.INTERRUPTED, at))
+
+    @property
     def status(self) -> str:
-        """How the run ended, as text."""
-        if self.interrupted:
-            note = f"; {self.note}" if self.note else ""
-            return f"stopped: interrupted at t = {self.t[self.reached - 1]:.9g} s{note}"
-        if self.failures:
-            first = min(self.failures)
-            more = f" (run {first}; {len(self.failures)} runs in all)" if self.q.ndim > 2 else ""
-            return f"stopped: {self.failures[first]}{more}"
-        return "finished"
+        """How the runs ended, as text."""
+        return self.endings.status(batch=self.q.ndim > 2)
 
 
 def blank_run(start: tuple[np.ndarray, np.ndarray], times: np.ndarray, *, first: float = 0.0) -> Run:

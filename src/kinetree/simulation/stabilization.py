@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._support.checks import positive
 from ..compiler.lower.build import tree_maker
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import closed, states
 from ..errors import InputError, argument
 from ..model.axes import entries
 from ..model.mechanism import Mechanism
-from ..numbers import positive
 from ..system import System
 
 
@@ -61,7 +61,9 @@ Loops = Projection | Baumgarte | Minimal
 """The ways to keep loops closed."""
 
 
-def settled(system: System, loops: Loops | None, q: np.ndarray, parameters: np.ndarray | None) -> Loops | None:
+def choose_independent(
+    system: System, loops: Loops | None, q: np.ndarray, parameters: np.ndarray | None
+) -> Loops | None:
     """Return the method for loops; that of Minimal gets degrees of freedom that determine the motion at the start."""
     if not isinstance(loops, Loops | None):
         raise InputError(f"loops is {loops!r}; expected Projection(), Baumgarte(rate) or Minimal()")
@@ -90,7 +92,7 @@ def settled(system: System, loops: Loops | None, q: np.ndarray, parameters: np.n
     return Minimal(places)
 
 
-def projected(loops: Loops | None) -> None:
+def require_projection(loops: Loops | None) -> None:
     """Refuse a method for loops that driven joints do not support."""
     if loops is not None and not loops.projects:
         raise InputError(f"loops is {loops!r}: with driven joints, loops are closed by Projection(); leave loops out")
@@ -107,16 +109,16 @@ def locked_by(loops: Loops | None) -> frozenset[int]:
     return frozenset(k for k in loops.independent if isinstance(k, int)) if isinstance(loops, Minimal) else frozenset()
 
 
-def followed(
-    mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int], dtype: str = "float64"
+def close_from_locked(
+    mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int], dtype: str = "float64", *, rounds: int = 2
 ) -> tuple[list[Any], list[Any]]:
     """Return q and qd as traced scalars, in which the loops determine all but the locked degrees of freedom.
 
-    Two steps of Newton's method suffice, since a stage of a time step begins near a closed position.
+    Two rounds of Newton's method suffice in a stage of a time step, which begins near a closed position.
     """
     make = tree_maker(mechanism, dtype)
     q, qd = given["q"], given["qd"]
-    for _ in range(2):
+    for _ in range(rounds):
         step = closed.closing_step(make(mechanism, given | {"q": q}), locked)
         q = states.integrate(Tree(mechanism, given | {"q": q, "qd": step}))
     return q, closed.closing_speed(make(mechanism, given | {"q": q, "qd": qd}), locked)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.checks import number, whole
+from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
-from ..numbers import number, whole
 
 if TYPE_CHECKING:
     from .study import Study
@@ -20,13 +21,18 @@ Bounds = tuple[float | None, float | None]
 """The lower and the upper bound of a measure; None for none."""
 
 
-@dataclass(frozen=True)
-class Choice:
+@dataclass(frozen=True, repr=False)
+class Choice(Displayed):
     """A run of a study: its number, the values of its quantities, and its measures, by name."""
 
     run: int
     values: dict[str, float]
     measures: dict[str, float]
+
+    def display(self) -> list[str | Table]:
+        """Return values and measures."""
+        both = {**self.values, **self.measures}
+        return [Table(("run", *both), ((self.run, *both.values()),))]
 
     def __str__(self) -> str:
         """Return values and measures on one line."""

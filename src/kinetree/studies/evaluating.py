@@ -4,16 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..algebra.arrays import Numbers
-from .kept_columns import Kept
-from .measures import measured
-from .outcomes import Outcome
-from .plan import Plan
-from .statuses import Status
+from ..results.trajectory import Trajectory
+from ..simulation.outcomes import Outcome
+from .measured_columns import Kept
+from .measures import measure_runs
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatedRuns:
+    """A batch of runs with their rows among all runs of the block, and the outcome and end [s] of all of them.
+
+    Rows without a run could not start, or did not follow their motion. `status` has the codes of Outcomes, `failed_at`
+    is NaN for runs that finished. `reasons` are those of simulated runs that stopped or are in doubt, by row.
+    """
+
+    run: Trajectory | None
+    rows: NDArray[np.int_]
+    status: NDArray[np.uint8]
+    failed_at: Numbers
+    reasons: dict[int, str]
+
+
+class Evaluation(Protocol):
+    """A way to evaluate runs of a study."""
+
+    @property
+    def times(self) -> Numbers:
+        """The times of the samples of all runs [s]."""
+        ...
+
+    def evaluate(self, values: dict[str, Numbers]) -> EvaluatedRuns:
+        """Return the runs with some values of the varied quantities, [n] each."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +60,7 @@ class Block:
     kept: dict[str, Numbers] = field(default_factory=dict)
 
 
-def evaluate(
-    plan: Plan, start: int, stop: int, *, progress: Callable[[int, Block], None] | None = None
-) -> Block:  # fmt: skip
+def evaluate(plan: Plan, start: int, stop: int, *, progress: Callable[[int, Block], None] | None = None) -> Block:
     """Return the measures of the runs start to stop - 1.
 
     They are evaluated in blocks, whose size bounds the memory; the bits of a run do not depend on its block. After each
@@ -43,7 +72,7 @@ def evaluate(
         blocks.append(_block(plan, plan.space.values(first, last), last - first))
         if progress is not None:
             progress(first, blocks[-1])
-    return joined(blocks, plan)
+    return join_blocks(blocks, plan)
 
 
 def evaluate_values(plan: Plan, values: dict[str, Numbers]) -> Block:
@@ -53,10 +82,10 @@ def evaluate_values(plan: Plan, values: dict[str, Numbers]) -> Block:
     for first in range(0, count, plan.block):
         own = {name: x[first : first + plan.block] for name, x in values.items()}
         blocks.append(_block(plan, own, min(plan.block, count - first)))
-    return joined(blocks, plan)
+    return join_blocks(blocks, plan)
 
 
-def joined(blocks: list[Block], plan: Plan) -> Block:
+def join_blocks(blocks: list[Block], plan: Plan) -> Block:
     """Return consecutive blocks as one."""
     if len(blocks) == 1:
         return blocks[0]
@@ -70,29 +99,31 @@ def joined(blocks: list[Block], plan: Plan) -> Block:
 
 
 def _block(plan: Plan, values: dict[str, Numbers], count: int) -> Block:
-    outcome = plan.evaluation.outcome(values)
-    found, bad = _measured(plan, outcome, count)
-    status = outcome.status.copy()
-    status[bad & (status == Status.FINISHED)] = Status.NOT_A_NUMBER
+    evaluated = plan.evaluation.evaluate(values)
+    found, bad = _measured(plan, evaluated, count)
+    status = evaluated.status.copy()
+    status[bad & (status == Outcome.FINISHED)] = Outcome.NOT_A_NUMBER
     for x in found.values():
-        x[status != Status.FINISHED] = np.nan
-    return Block(found, status, outcome.failed_at, {kept.name: _samples(kept, outcome, count) for kept in plan.kept})
+        x[status != Outcome.FINISHED] = np.nan
+    return Block(
+        found, status, evaluated.failed_at, {kept.name: _samples(kept, evaluated, count) for kept in plan.kept}
+    )
 
 
-def _samples(kept: Kept, outcome: Outcome, count: int) -> Numbers:
+def _samples(kept: Kept, evaluated: EvaluatedRuns, count: int) -> Numbers:
     """Return a stored column of a block, NaN where there is no run."""
     found = np.full((count, *kept.shape), np.nan)
-    if outcome.run is not None:
-        found[outcome.rows] = kept.values(outcome.run)
+    if evaluated.run is not None:
+        found[evaluated.rows] = kept.values(evaluated.run)
     return found
 
 
-def _measured(plan: Plan, outcome: Outcome, count: int) -> tuple[dict[str, Numbers], NDArray[np.bool_]]:
+def _measured(plan: Plan, evaluated: EvaluatedRuns, count: int) -> tuple[dict[str, Numbers], NDArray[np.bool_]]:
     """Return all measures of a block, NaN for runs without any, and which runs have one that is not finite."""
     found = {name: np.full(count, np.nan) for name in plan.measures}
-    if outcome.run is not None:
+    if evaluated.run is not None:
         for name, measure in plan.measures.items():
-            found[name][outcome.rows] = measured(outcome.run, measure, name)
+            found[name][evaluated.rows] = measure_runs(evaluated.run, measure, name)
     bad = np.zeros(count, dtype=bool)
     for x in found.values():
         bad |= ~np.isfinite(x)

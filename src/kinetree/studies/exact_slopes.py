@@ -16,13 +16,12 @@ import numpy as np
 from ..algebra.arrays import Numbers
 from ..compiler.derive.products import jvp
 from ..model.axes import axis_labels
-from ..run_derivatives import differentiable, simulation_derivatives
-from ..simulation.compiled_parts import kept_of
+from ..simulation.derivatives.of_runs import differentiable, simulation_derivatives
 from ..simulation.derivatives.programs import obstacle
-from .actuator_torques import torque_programs
+from ..simulation.motion_problem import key_of
 from .measures import REDUCTIONS, Measure, time_weights
-from .motions import AlongMotion
-from .objective import Judged, Objective, scale
+from .motions import AlongMotion, torque_programs
+from .searching import Judged, Objective, scale
 from .simulated import Simulated
 
 Rows = dict[str, tuple[Numbers, Numbers]]
@@ -86,8 +85,8 @@ class TorqueSeries:
 
     @cached_property
     def _functions(self) -> tuple[Any, Any]:
-        kept, a = kept_of(self.along.system), self.along
-        key = ("torque derivatives", a.actuated, kept.key(a.forces))
+        kept, a = self.along.system._parts, self.along
+        key = ("torque derivatives", a.actuated, key_of(a.system.mechanism, a.forces))
         program = torque_programs(a.system.mechanism, a.forces, a.actuated)[0]
         return kept.part(key, lambda: (kept.native(program), kept.native(jvp(program, ["parameters"]))))
 

@@ -9,10 +9,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..simulation.driven_states import stop_reason
+from .._support.tables import Displayed, Table
+from ..simulation.acting.driven_states import stop_reason
+from ..simulation.outcomes import Outcome
+from .evaluating import EvaluatedRuns
 from .motions import AlongMotion
 from .plan import Plan
-from .statuses import MEANINGS, Status
 
 SHOWN = 10
 """The number of failed runs that a text lists."""
@@ -33,14 +35,14 @@ class FailedRun:
         return f"run {self.run} ({values}): {self.reason}"
 
 
-class FailedRuns(Sequence[FailedRun]):
+class FailedRuns(Displayed, Sequence[FailedRun]):
     """The runs of a study that failed, in order; the reason of each is found when it is read."""
 
     def __init__(self, study: Any) -> None:
         """Store the study and find the runs."""
         self._study = study
         codes = study.status
-        self.runs: NDArray[np.int_] = np.flatnonzero((codes != Status.FINISHED) & (codes != Status.NOT_EVALUATED))
+        self.runs: NDArray[np.int_] = np.flatnonzero((codes != Outcome.FINISHED) & (codes != Outcome.NOT_EVALUATED))
 
     def __len__(self) -> int:
         """Return the number of failed runs."""
@@ -60,30 +62,34 @@ class FailedRuns(Sequence[FailedRun]):
         values = study.values_of(run)
         return FailedRun(run, values, at, _reason(study.plan, values, code, at))
 
+    def by_status(self) -> list[str]:
+        """Return a line per status: the number of runs that have it, and the first of them with its reason."""
+        codes = self._study.status[self.runs]
+        firsts = {code: int(np.argmax(codes == code)) for code in np.unique(codes)}
+        return [f"{int((codes == code).sum()):,} failed, the first is {self[k]}" for code, k in firsts.items()]
+
     def __iter__(self) -> Iterator[FailedRun]:
         """Yield the failed runs."""
         return (self[k] for k in range(len(self)))
 
-    def __str__(self) -> str:
-        """Return the first failed runs, a line each, and the number of the others."""
-        lines = [str(x) for x in self[:SHOWN]]
-        more = len(self) - len(lines)
-        return "\n".join([*lines, *([f"... and {more} more"] if more else [])]) if lines else "no run failed"
-
-    __repr__ = __str__
+    def display(self) -> list[str | Table]:
+        """Return the first failed runs, a row each, and the number of the others."""
+        rows = tuple((str(x),) for x in self[:SHOWN])
+        more = len(self) - len(rows)
+        return [Table(("",), rows), *([f"... and {more} more"] if more else [])] if rows else ["no run failed"]
 
 
 def _reason(plan: Plan | None, values: dict[str, float], code: int, at: float) -> str:
     """Return the reason of a failed run as text; without its plan, the meaning of its status."""
-    plain = f"{MEANINGS[code]} at t = {at:.6g} s" if np.isfinite(at) else MEANINGS[code]
+    plain = f"{Outcome(code).sentence} at t = {at:.6g} s" if np.isfinite(at) else Outcome(code).sentence
     if plan is None:
         return plain
     arrays = {name: np.array([x]) for name, x in values.items()}
-    outcome = plan.evaluation.outcome(arrays)
-    if code == Status.NOT_A_NUMBER:
-        return _bad_measure(plan, outcome)
-    if outcome.reasons:
-        return f"{outcome.reasons[0]}"
+    evaluated = plan.evaluation.evaluate(arrays)
+    if code == Outcome.NOT_A_NUMBER:
+        return _bad_measure(plan, evaluated)
+    if evaluated.reasons:
+        return f"{evaluated.reasons[0]}"
     parameters = plan.quantities.parameter_values(plan.nominal, arrays)
     own = parameters[0] if parameters is not None and parameters.ndim > 1 else parameters
     if isinstance(plan.evaluation, AlongMotion):
@@ -96,8 +102,9 @@ def _reason(plan: Plan | None, values: dict[str, float], code: int, at: float) -
     return f"{plain}: the start cannot be assembled"
 
 
-def _bad_measure(plan: Plan, outcome: Any) -> str:
-    from .measures import measured
+def _bad_measure(plan: Plan, evaluated: EvaluatedRuns) -> str:
+    from .measures import measure_runs
 
-    bad = [name for name, x in plan.measures.items() if not np.isfinite(measured(outcome.run, x, name)[0])]
+    assert evaluated.run is not None, "its measures were evaluated"
+    bad = [name for name, x in plan.measures.items() if not np.isfinite(measure_runs(evaluated.run, x, name)[0])]
     return f"the measure {', '.join(map(repr, bad))} is not a finite number"

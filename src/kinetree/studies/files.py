@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support.atomic import replacing
 from ..errors import InputError, KinetreeError
-from ..results.files.atomic import replacing
 from ..results.files.sizes import refuse_large, refuse_packed, require_archive
-from .statuses import MEANINGS
+from ..simulation.outcomes import Outcome
 from .store import Store, attributes
 
 if TYPE_CHECKING:
@@ -94,16 +94,23 @@ def _along(dims: dict[str, int], name: str, values: np.ndarray) -> tuple[str, np
 
 def _write_npz(study: Study, path: Path) -> None:
     about = {
-        "format": FORMAT, "dims": study.dims, "over": {name: dim for name, (dim, _) in study.over.items()},
-        "measures": list(study.measures), "units": study.units, "about": study.about,
-    }  # fmt: skip
+        "format": FORMAT,
+        "dims": study.dims,
+        "over": {name: dim for name, (dim, _) in study.over.items()},
+        "measures": list(study.measures),
+        "units": study.units,
+        "about": study.about,
+    }
     arrays: dict[str, Any] = {f"over.{name}": x for name, (_, x) in study.over.items()}
     arrays |= {f"measure.{name}": x for name, x in study.measures.items()}
     with replacing(path) as written, open(written, "xb") as file:
         np.savez(
-            file, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), status=study.status,
-            failed_at=study.failed_at, **arrays,
-        )  # type: ignore[arg-type]  # fmt: skip
+            file,
+            about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8),
+            status=study.status,
+            failed_at=study.failed_at,
+            **arrays,
+        )  # type: ignore[arg-type]
 
 
 def _write_csv(study: Study, path: Path) -> None:
@@ -113,4 +120,4 @@ def _write_csv(study: Study, path: Path) -> None:
     with replacing(path) as written, open(written, "x", encoding="utf-8", newline="") as file:
         file.write(",".join([*heads, "status"]) + "\n")
         for row, code in zip(numbers, study.status, strict=True):
-            file.write(",".join([*("" if np.isnan(x) else repr(float(x)) for x in row), MEANINGS[int(code)]]) + "\n")
+            file.write(",".join([*("" if np.isnan(x) else repr(float(x)) for x in row), Outcome(code).sentence]) + "\n")

@@ -141,7 +141,7 @@ def measures_of(system: Any, given: Any) -> dict[str, Measuring]:
     return out
 
 
-def described(measure: Measuring) -> str:
+def describe_measure(measure: Measuring) -> str:
     """Return the text form of a measure, or the name of a function."""
     return str(measure) if isinstance(measure, Measure) else getattr(measure, "__name__", type(measure).__name__)
 
@@ -154,7 +154,7 @@ def measure_unit(system: Any, measure: Measuring) -> str:
     return f"{unit} s" if measure.reduction == "integral" and unit else unit
 
 
-def measured(run: Trajectory, measure: Measuring, name: str) -> Numbers:
+def measure_runs(run: Trajectory, measure: Measuring, name: str) -> Numbers:
     """Return a measure of each run of a batch [n]; a function must return one number per run."""
     with np.errstate(all="ignore"):
         values = np.asarray(measure(run), dtype=float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -10,25 +10,73 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..algebra.arrays import Numbers
-from ..analysis.loops.assembly import STRIDE
 from ..analysis.loops.kinematics import LoopKinematics
 from ..analysis.loops.motion_runs import Course, motion_of_designs
-from ..errors import AssemblyError, InputError, brief
+from ..analysis.loops.samples import STRIDE
+from ..compiler.ir.program import Array, Program
+from ..compiler.ir.trace import Trace
+from ..errors import Advice, AssemblyError, InputError, brief
 from ..model.axes import axis_labels
+from ..model.mechanism import Mechanism
 from ..model.scales import loop_units
 from ..results.trajectory import Trajectory
-from ..simulation.compiled_parts import kept_of
-from ..simulation.control.driven import Driven, resolved_control
-from ..simulation.drives import Drives
-from ..simulation.forces.point_forces import forces_of
+from ..simulation.acting.driven import Driven, combine_controls
+from ..simulation.acting.drives import Drives
+from ..simulation.acting.instants import Force, Instant
+from ..simulation.acting.point_forces import forces_of
+from ..simulation.motion_problem import key_of
+from ..simulation.outcomes import Outcome
 from ..system import System
-from .actuator_torques import torque_programs
-from .loop_parameters import depends_on_parameters
-from .outcomes import Outcome, first_lost
-from .quantities import Quantities
-from .statuses import Status
+from .evaluating import EvaluatedRuns
+from .quantities import Quantities, depends_on_parameters
+
+# --- The torques of actuated joints that make a given motion under given forces, as Programs ---
+
+
+@dataclass(frozen=True)
+class Actuated:
+    """Actuated degrees of freedom with the accelerations of a motion, in the form of driven ones."""
+
+    v: tuple[int, ...]
+    qdd: Sequence[Any]
+    couplings: tuple = ()
+
+    @property
+    def locked(self) -> frozenset[int]:
+        """The actuated degrees of freedom."""
+        return frozenset(self.v)
+
+    def accelerations(self, t: Any, count: int) -> list[Any]:
+        """Return qdd of all degrees of freedom; those that are not actuated follow from the loops."""
+        return [self.qdd[k] if k in self.v else 0.0 for k in range(count)]
+
+
+def torque_programs(
+    mechanism: Mechanism, forces: Sequence[Force], actuated: tuple[int, ...]
+) -> tuple[Program, Program]:
+    """Return the Programs (t, q, qd, qdd[, parameters]) -> control and -> (tau, wrenches) of a motion.
+
+    `control` are the torques of the actuated joints, tau those of all that acts in the joints, [nv] each. The wrenches
+    are those of the forces on the bodies, [nb, 6] in their frames.
+    """
+    nv, nb = mechanism.nv, len(mechanism.bodies)
+    trace = Trace()
+    inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (nv,)), Array("qdd", (nv,))]
+    if mechanism.free_parameters:
+        inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
+    given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"), given)
+    for force in forces:
+        force.apply(now)
+    tau, control = now.driven_torques(Actuated(actuated, given["qdd"]))  # type: ignore[arg-type]
+    control = [x if k in actuated else 0.0 for k, x in enumerate(control)]
+    alone = Program.of_trace("control", inputs, (Array("control", (nv,)),), trace, [control])
+    outputs = (Array("tau", (nv,)), Array("wrenches", (nb, 6)))
+    return alone, Program.of_trace("loads", inputs, outputs, trace, [tau, now.wrenches()])
+
 
 Kinematics = tuple[Numbers, Numbers, Numbers]
 """Coordinates, velocities and accelerations."""
@@ -65,12 +113,15 @@ class AlongMotion:
             q = self.system.assemble(hold=hold, parameters=self.nominal)
         except AssemblyError as error:
             raise AssemblyError(
-                f"with the driven joints of t = {self.times[0]:g} s and the nominal parameters, {error}; other designs "
-                "are assembled from this one: give parameters= with which it closes"
+                f"with the driven joints of t = {self.times[0]:g} s and the nominal parameters, {error}",
+                remedy=Advice(
+                    "other designs are assembled from this one: give parameters= with which it closes",
+                    "other designs are assembled from this one: give [parameters] with which it closes",
+                ),
             ) from None
         mobility = LoopKinematics(self.system, self.nominal).motions(q).mobility
         if mobility != len(self.drives.v):
-            raise undetermined(self.drives, mobility)
+            raise undetermined_error(self.drives, mobility)
         return q
 
     @cached_property
@@ -95,22 +146,22 @@ class AlongMotion:
         q, qd, qdd = self._moved(None if self.nominal is None else self.nominal[None])
         return q[0], qd[0], qdd[0]
 
-    def outcome(self, values: dict[str, Numbers]) -> Outcome:
-        """Return the outcome of designs with some values of the varied parameters, [n] each."""
+    def evaluate(self, values: dict[str, Numbers]) -> EvaluatedRuns:
+        """Return the designs with some values of the varied parameters, [n] each."""
         count = len(next(iter(values.values())))
         parameters = self.varied.parameter_values(self.nominal, values)
         run = self.run(parameters, count)
-        status, failed_at = np.full(count, Status.FINISHED, dtype=np.uint8), np.full(count, np.nan)
-        lost, first = first_lost(run)
+        status, failed_at = np.full(count, Outcome.FINISHED, dtype=np.uint8), np.full(count, np.nan)
+        lost, first = _first_lost(run)
         if not lost.any():
-            return Outcome(run, np.arange(count), status, failed_at, {})
-        status[lost], failed_at[lost] = Status.OPEN, self.times[first[lost]]
+            return EvaluatedRuns(run, np.arange(count), status, failed_at, {})
+        status[lost], failed_at[lost] = Outcome.OPEN, self.times[first[lost]]
         rows = np.flatnonzero(~lost)
         own = parameters[rows] if parameters is not None and parameters.ndim > 1 else parameters
         closed = (
             self._loaded((run.q[rows], run.qd[rows], np.asarray(run.accelerations)[rows]), own) if rows.size else None
         )
-        return Outcome(closed, rows, status, failed_at, {})
+        return EvaluatedRuns(closed, rows, status, failed_at, {})
 
     def run(self, values: Numbers | None, count: int) -> Trajectory:
         """Return `count` designs along the motion; states after a loop stops closing are NaN."""
@@ -129,8 +180,8 @@ class AlongMotion:
     @cached_property
     def torques(self) -> tuple[Any, Any]:
         """The compiled functions of `torque_programs`."""
-        kept = kept_of(self.system)
-        key = ("motion", self.actuated, kept.key(self.forces))
+        kept = self.system._parts
+        key = ("motion", self.actuated, key_of(self.system.mechanism, self.forces))
         made = kept.part(key, lambda: torque_programs(self.system.mechanism, self.forces, self.actuated))
         return kept.native(made[0]), kept.native(made[1])
 
@@ -172,7 +223,7 @@ class MotionLoads:
 
     def __call__(self, field: str, run: Any) -> Numbers:
         """Return the array of a field at the samples of a run."""
-        more = () if run.parameters is None else (run.parameters[..., None, :],)
+        more = () if run.parameters is None else (run.parameters_at_samples,)
         states = (run.t[:, None], run.q, run.qd, run.accelerations, *more)
         with np.errstate(all="ignore"):  # samples after a loop stopped closing are NaN
             if field == "control":
@@ -196,7 +247,7 @@ def along_motion(
     acting = (*(forces_of(system) if passive else ()), *forces)
     driven = tuple(sorted(drives.v))
     if not system.closures and len(driven) != system.nv:
-        raise undetermined(drives, system.nv)
+        raise undetermined_error(drives, system.nv)
     made = AlongMotion(system, drives, times, nominal, acting, actuated or driven, varied)
     if len(made.actuated) != len(driven):
         raise InputError(
@@ -207,13 +258,15 @@ def along_motion(
     return made
 
 
-def undetermined(drives: Drives, mobility: int) -> InputError:
+def undetermined_error(drives: Drives, mobility: int) -> InputError:
     """Return the error for a motion that leaves joints free, or drives too many."""
     names = ", ".join(map(repr, drives.names))
-    return InputError(
-        f"the motion drives {names} with {len(drives.v)} of {mobility} degrees of freedom; drive as "
-        "many joints as there are degrees of freedom, or give simulate={...} for joints that move freely"
+    fact = (
+        f"the motion drives {names} with {len(drives.v)} of {mobility} degrees of freedom; drive as many joints as "
+        "there are degrees of freedom"
     )
+    free = "for joints that move freely"
+    return InputError(Advice(f"{fact}, or give simulate={{...}} {free}", f"{fact}, or write a table [simulate] {free}"))
 
 
 def _drives(system: System, motion: Any) -> Drives:
@@ -227,11 +280,10 @@ def _drives(system: System, motion: Any) -> Drives:
             f"motion is {brief(motion)}; give references by joint, {{'crank': Hold(speed=10.0)}}, or one reference for "
             "all joints"
         )
-    drives = resolved_control(system.mechanism, (motion,)).drives
+    drives = combine_controls(system.mechanism, (motion,)).drives
     if drives.couplings:
-        raise InputError(
-            f"the motion drives the coupling {drives.couplings[0][0]!r}; drive a joint, or give simulate={{...}}"
-        )
+        fact = f"the motion drives the coupling {drives.couplings[0][0]!r}; drive a joint"
+        raise InputError(Advice(f"{fact}, or give simulate={{...}}", f"{fact}, or write a table [simulate]"))
     return drives
 
 
@@ -255,3 +307,13 @@ class _Part:
 
     def __call__(self, t: Any):
         return tuple(list(entries)[self.start : self.stop] for entries in self.reference(t))
+
+
+def _first_lost(run: Trajectory) -> tuple[NDArray[np.bool_], NDArray[np.int_]]:
+    """Return whether each run of a batch has samples that are NaN, and the first of these samples."""
+    q = run.q
+    if q.strides[0] == 0:  # one motion for all runs
+        q = q[:1]
+    bad = ~np.isfinite(q.sum(axis=-1))
+    bad = np.broadcast_to(bad, run.q.shape[:2])
+    return np.asarray(bad.any(axis=-1)), np.asarray(np.argmax(bad, axis=-1))

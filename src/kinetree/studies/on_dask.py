@@ -8,10 +8,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .._support.optional import optional
+from .._support.version import VERSION
 from ..errors import InputError, WriteError
-from ..packages import optional
-from ..version import VERSION
-from .shards import WORDS, remote_shard, store_arguments, warmed
+from .shards import WORDS, remote_shard, store_arguments, warm_up
 from .store import Store
 
 RETRIES = 3
@@ -33,7 +33,7 @@ PASSES = 3
 """The number of times that shards are sent which Dask gave up; those that kill workers are found by then."""
 
 
-def connected(on: Any) -> Any:
+def connect(on: Any) -> Any:
     """Return a Dask client: the given one, or that of the address of a scheduler."""
     if not isinstance(on, str):
         if not hasattr(on, "submit") or not hasattr(on, "scheduler_info"):
@@ -58,7 +58,7 @@ class OnDask:
         """Send the plan to a worker, and let all workers load it."""
         self._client, self._blob, self._token = client, blob, os.urandom(4).hex()
         self._plan = self._sent()
-        self._warm = [client.submit(warmed, self._plan, workers=[x], pure=False) for x in client.nthreads()]
+        self._warm = [client.submit(warm_up, self._plan, workers=[x], pure=False) for x in client.nthreads()]
 
     def run(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> None:
         """Evaluate shards; `done` is called with the number of each finished one.

@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from .._support.checks import number, whole
+from .._support.interruption import keep_in_interrupt
+from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief
-from ..numbers import number, whole
+from ..simulation.outcomes import Outcome
 from .choosing import Bounds, Choice, checked_bounds
 from .evaluating import evaluate
 from .exact_slopes import exact_slopes, is_smooth, series_of
 from .measures import Measure
-from .objective import Judged, Objective
 from .plan import Plan, plan_of
-from .progress import shown
+from .progress import show_runs
 from .samplings import Sobol
-from .searching import differences, evolved, narrowed, polished
-from .statuses import MEANINGS, Status
-from .study import Study, evaluated
+from .searching import Judged, Objective, differences, evolve, narrow_search, polish_design
+from .study import Study, evaluate_plan
 
 OBJECTIVE = "objective"
 """The name of a measure to minimize that is given without one."""
@@ -31,7 +32,7 @@ AT_BOUND = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Optimum:
+class Optimum(Displayed):
     """The best design that was found: values of its quantities and measures, by name.
 
     `feasible` is whether all bounds of measures hold; otherwise the design is the one that violates them least.
@@ -65,8 +66,8 @@ class Optimum:
 
     def run(self) -> Any:
         """Return the best design as a Trajectory."""
-        outcome = self.plan.evaluation.outcome({name: np.array([x]) for name, x in self.values.items()})
-        return outcome.run.run(0) if outcome.run is not None else None
+        run = self.plan.evaluation.evaluate({name: np.array([x]) for name, x in self.values.items()}).run
+        return run.run(0) if run is not None else None
 
     def sweep(self, samples: int = 4096, *, seed: int = 1, progress: bool | None = None) -> Study:
         """Return a study of Sobol samples within the same bounds, with the same measures."""
@@ -74,7 +75,7 @@ class Optimum:
 
         space = replace(self.plan.space, samples=whole(samples, "samples"), seed=whole(seed, "seed", least=0))
         plan = replace(self.plan, space=space)
-        return evaluated(plan, progress=progress)
+        return evaluate_plan(plan, progress=progress)
 
     def confirmed(self, samples: int = 4096, *, seed: int = 1) -> Confirmation:
         """Compare the optimum with the best of a sweep of Sobol samples, which is an independent search."""
@@ -85,20 +86,17 @@ class Optimum:
             best = None
         return Confirmation(self.cost, best, self.minimize, samples, int(swept.finished.sum()))
 
-    def __str__(self) -> str:
+    def display(self) -> list[str | Table]:
         """Return values, measures and active bounds as a table."""
-        lines = [f"minimum of {self.minimize} after {self.evaluations} designs"]
+        lines: list[str | Table] = [f"minimum of {self.minimize} after {self.evaluations} designs"]
         if not self.feasible:
             lines.append(f"no design within all bounds was found; this one violates them by {self.violation:.3g}")
+        rows = []
         for name, x in {**self.values, **self.measures}.items():
-            unit, mark = self.units.get(name, ""), "  at its bound" if name in self.active else ""
-            before = ""
-            if name in self.measures and self.nominal is not None:
-                before = f"  (nominal {self.nominal[name]:.6g})"
-            lines.append(f"  {name} = {x:.6g} {unit}".rstrip() + before + mark)
-        return "\n".join(lines)
-
-    __repr__ = __str__
+            before = self.nominal is not None and name in self.measures and f"(nominal {self.nominal[name]:.6g})"
+            notes = [*([before] if before else []), *(["at its bound"] if name in self.active else [])]
+            rows.append((f"  {name}", f"{x:.6g}", self.units.get(name, ""), " ".join(notes)))
+        return [*lines, Table(("", "", "", ""), tuple(rows))]
 
 
 @dataclass(frozen=True)
@@ -151,14 +149,15 @@ def optimize(
     shrinking neighborhood, which also suits peaks. Gradients are exact for torques along a motion that the design does
     not change, and for coordinates and velocities of simulated trees; then measures without kinks need no neighborhood.
     Others are differences in one native batch. Designs that fail, or violate bounds, lose against all others.
-    `optimum.confirmed()` compares the result with an independent sweep.
+    `optimum.confirmed()` compares the result with an independent sweep. Ctrl-C raises a KeyboardInterrupt whose
+    `optimum` is the best design so far.
     """
     measures, minimize = _named(measures, minimize)
     bounds = _intervals(over)
     count = _population(population, len(bounds))
     plan = plan_of(
         system, {name: Sobol(*ends) for name, ends in bounds.items()}, measures, samples=count, seed=seed, **evaluation
-    )  # fmt: skip
+    )
     lo, hi = (np.array([ends[k] for ends in bounds.values()]) for k in (0, 1))
     objective = Objective(plan, minimize, checked_bounds(subject_to, plan.measures), lo, hi)
     rng = np.random.default_rng(whole(seed, "seed", least=0))
@@ -170,21 +169,33 @@ def optimize(
         if inside.all():
             start[0] = objective.unit(nominal)
     history: list[float] = []
-    with shown(progress, whole(generations, "generations")) as show:
+    try:
+        with show_runs(progress, whole(generations, "generations")) as show:
 
-        def told(best: Judged) -> None:
-            history.append(float(best.cost[0]))
-            show(len(history))
+            def told(best: Judged) -> None:
+                history.append(float(best.cost[0]))
+                show(len(history))
 
-        found, _ = evolved(objective, start, rng, generations, told)
-    best = found.row(found.best)
-    if not np.isfinite(best.cost[0]):
-        raise _all_failed(plan)
-    series = series_of(objective)
-    best, converged = polished(objective, best, differences if series is None else exact_slopes(series))
-    if series is None or not converged or not is_smooth(objective):
-        best = narrowed(objective, best, rng)
+            found, _ = evolve(objective, start, rng, generations, told)
+        best = _improved(objective, found.row(found.best), rng)
+    except KeyboardInterrupt:
+        if objective.leader is None:
+            raise
+        part = _optimum(objective, objective.leader, own, history, bounds)
+        text = f"optimize was interrupted after {objective.evaluations} designs; the best one is `optimum`"
+        raise keep_in_interrupt(text, optimum=part) from None
     return _optimum(objective, best, own, history, bounds)
+
+
+def _improved(objective: Objective, best: Judged, rng: np.random.Generator) -> Judged:
+    """Return the design after the local search from the best one of the global search."""
+    if not np.isfinite(best.cost[0]):
+        raise _all_failed(objective.plan)
+    series = series_of(objective)
+    best, converged = polish_design(objective, best, differences if series is None else exact_slopes(series))
+    if series is None or not converged or not is_smooth(objective):
+        best = narrow_search(objective, best, rng)
+    return best
 
 
 def evaluate_nominal(objective: Objective, values: Numbers) -> dict[str, float] | None:
@@ -248,6 +259,6 @@ def _nominal(plan: Plan) -> Numbers | None:
 
 def _all_failed(plan: Plan) -> InputError:
     block = evaluate(plan, 0, 1)
-    code = Status(int(block.status[0]))
+    outcome = Outcome(int(block.status[0]))
     at = f" at t = {block.failed_at[0]:.6g} s" if np.isfinite(block.failed_at[0]) else ""
-    return InputError(f"all designs within the bounds failed; the first one: {MEANINGS[code]}{at}. Give other bounds")
+    return InputError(f"all designs within the bounds failed; the first one: {outcome.sentence}{at}. Give other bounds")

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from glob import escape
 from typing import Any
 
 import numpy as np
 
+from .._support.checks import number, whole
+from .._support.identity import Unidentified, digest
+from .._support.version import VERSION
 from ..algebra.arrays import Numbers
-from ..errors import InputError, brief
-from ..model.mechanism import Mechanism
-from ..model.parameter_values import in_order
-from ..numbers import number, whole
-from ..simulation.array_arguments import output_times
-from ..simulation.option_arguments import flag, listed, system_of
+from ..errors import Advice, InputError, brief
+from ..model.freeing import adjustable
+from ..model.mechanism import Mechanism, one_set
+from ..simulation.arguments import output_times
+from ..simulation.changes import with_free
+from ..simulation.problem import flag, list_acting, system_of
 from ..system import System
-from ..version import VERSION
-from .canonical import digest
-from .kept_columns import Kept, kept_columns
-from .measured_columns import BEARING
-from .measures import Measure, Measuring, described, measure_unit, measures_of
+from .evaluating import Evaluation
+from .measured_columns import BEARING, Kept, kept_columns
+from .measures import Measure, Measuring, describe_measure, measure_unit, measures_of
 from .motions import along_motion
-from .outcomes import Evaluation
 from .quantities import Quantities, quantities
 from .schemes import scheme_of
-from .simulated import simulated
+from .simulated import evaluate_by_simulation
 from .space import Space, space_of
 
+WHO = "study, whose varied parameters are in `over`"
+"""The function in messages about the parameters that do not vary."""
 MEMORY = 128e6
 """The memory of the states and torques of a block of runs [bytes]: small beside that of any machine, and enough for
 native batches to run at full speed."""
@@ -75,10 +78,7 @@ class Plan:
         free = self.system.mechanism.free_parameters
         if self.parameters is None:
             return np.array([p.value for p in free]) if free else None
-        values = np.asarray(in_order(self.system.mechanism, self.parameters), dtype=float)
-        if values.shape != (len(free),):
-            raise InputError(f"parameters have shape {values.shape}; expected [{len(free)}]: those that do not vary")
-        return values
+        return one_set(self.system.mechanism, self.parameters, WHO)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -89,11 +89,15 @@ class Plan:
 
     def _evaluation(self) -> Evaluation:
         if self.simulate is not None:
-            return simulated(self.system, self.quantities, self.nominal, self.simulate)
+            return evaluate_by_simulation(self.system, self.quantities, self.nominal, self.simulate)
         if self.quantities.starts:
             raise InputError(
-                f"{self.quantities.starts[0]!r} is an initial state, and a motion determines all states; vary "
-                "parameters, or give simulate={...} instead of motion"
+                Advice(
+                    f"{self.quantities.starts[0]!r} is an initial state, and a motion determines all states; vary "
+                    "parameters, or give simulate={...} instead of motion",
+                    f"{self.quantities.starts[0]!r} is an initial state, and a motion determines all states; vary "
+                    "parameters, or write a table [simulate] instead of [motion]",
+                )
             )
         return along_motion(
             self.system, self.motion, self.times, self.nominal, self.quantities,
@@ -127,22 +131,32 @@ class Plan:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """Digests of the parts that determine the results."""
+        """Digests of the parts that determine the results; an InputError for a part that has no identity."""
         simulate = None if self.simulate is None else dict(self.simulate)
-        return {
-            "mechanism": digest(self.system.mechanism.hash),
-            "over": digest(self.space),
-            "measures": digest(dict(self.measures)),
-            "evaluation": digest(
-                self.nominal, self.motion, simulate, self.times, self.actuated, self.forces, self.passive
-            ),
-            "keep": digest(self.keep),
+        parts = {
+            "mechanism": self.system.mechanism.hash,
+            "over": self.space,
+            "measures": dict(self.measures),
+            "evaluation": {
+                "parameters": self.nominal,
+                "motion": self.motion,
+                "simulate": simulate,
+                "times": self.times,
+                "actuated": self.actuated,
+                "forces": self.forces,
+                "passive": self.passive,
+            },
+            "keep": self.keep,
         }
+        return {name: _digest_of(name, part) for name, part in parts.items()}
 
     @property
-    def hash(self) -> str:
-        """A digest of everything that determines the results."""
-        return digest(self.parts)
+    def hash(self) -> str | None:
+        """A digest of everything that determines the results; None if a function among it has no identity."""
+        try:
+            return digest(self.parts)
+        except InputError:
+            return None
 
     @property
     def about(self) -> dict[str, Any]:
@@ -150,10 +164,25 @@ class Plan:
         scheme = scheme_of(self.space.over)
         planned = {} if scheme is None else {"sensitivity": scheme.as_dict()}
         return {
-            "mechanism": self.system.mechanism.name, "mechanism_hash": self.system.mechanism.hash,
-            "study_hash": self.hash, "seed": self.space.seed, "kinetree": VERSION,
-            "measures": {name: described(x) for name, x in self.measures.items()}, **planned,
-        }  # fmt: skip
+            "mechanism": self.system.mechanism.name,
+            "mechanism_hash": self.system.mechanism.hash,
+            "study_hash": self.hash,
+            "seed": self.space.seed,
+            "kinetree": VERSION,
+            "measures": {name: describe_measure(x) for name, x in self.measures.items()},
+            **planned,
+        }
+
+
+def _digest_of(name: str, part: Any) -> str:
+    try:
+        return digest(part)
+    except Unidentified as error:
+        where = ", ".join([name, *reversed(error.path)])
+        raise InputError(
+            f"{where}: is {error}, whose content cannot be compared, so that a store could not tell whether it is the "
+            "same in the next call; read numbers, arrays and functions instead, or leave store out"
+        ) from None
 
 
 def plan_of(
@@ -176,8 +205,8 @@ def plan_of(
     keep: Any = (),
 ) -> Plan:
     """Return the plan of a study from its arguments, after all checks that need no run."""
-    system = system_of(system)
     space = space_of(over, samples, seed)
+    system, parameters = _freed(system_of(system), space.names, parameters)
     along = {"duration": duration, "times": times, "steps": steps, "actuated": actuated, "forces": forces}
     _refuse_ways(motion, simulate, cycle, along)
     if cycle is not None:
@@ -186,12 +215,27 @@ def plan_of(
         times = _times(duration, times, steps)
     made = Plan(
         system, space, measures_of(system, measures), parameters, motion, simulate, times,
-        _actuated(system, actuated), tuple(listed(forces, "forces", "apply")), flag(passive, "passive"),
+        _actuated(system, actuated), tuple(list_acting(forces, "forces", "apply")), flag(passive, "passive"),
         (keep,) if isinstance(keep, str) else tuple(keep),
     )  # fmt: skip
     _ = made.quantities, made.nominal, made.evaluation, made.kept
     _refuse_twins(made)
     return made
+
+
+def _freed(system: Any, names: Sequence[str], parameters: Any) -> tuple[Any, Any]:
+    """Return a System whose varied numbers are free parameters, and given values of those that were free before."""
+    mechanism = system.mechanism
+    free = [p.name for p in mechanism.free_parameters]
+    kinds = {x.stem.partition(".")[0] for x in adjustable(mechanism)} - {"q", "qd"}
+    fixed = [p.name for p in mechanism.parameters if not p.free]
+    more = [name for name in names if name in fixed or (name not in free and name.partition(".")[0] in kinds)]
+    if not more:
+        return system, parameters
+    if parameters is not None and not isinstance(parameters, Mapping):
+        values = one_set(mechanism, parameters, WHO)
+        parameters = None if values is None else dict(zip(free, values.tolist(), strict=True))
+    return with_free(system, *(escape(name) for name in more)), parameters
 
 
 def _refuse_ways(motion: Any, simulate: Any, cycle: Any, along: Mapping[str, Any]) -> None:
@@ -230,8 +274,8 @@ def _count(steps: Any) -> int:
 
 def _revolution(cycle: Any, duration: Any, times: Any, steps: Any) -> tuple[dict[str, Any], Numbers]:
     """Return motion and times of revolutions at constant speed."""
-    from ..cycles import SAMPLES as POSITIONS
-    from ..simulation.references import Hold
+    from ..simulation.acting.references import Hold
+    from ..simulation.cycle import SAMPLES as POSITIONS
 
     keys = ("drive", "speed", "start", "revolutions")
     if not isinstance(cycle, Mapping) or not {"drive", "speed"} <= set(cycle) <= set(keys):

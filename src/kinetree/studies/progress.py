@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..progress import on_terminal
+from .._support.progress import on_terminal
 
 PERIOD = 0.2
 """The least time between two changes of a notebook's page [s]: more would make a large notebook slow."""
@@ -18,7 +18,7 @@ LINES = 10.0
 
 
 @contextmanager
-def shown(progress: bool | None, total: int) -> Iterator[Callable[[int], None]]:
+def show_runs(progress: bool | None, total: int) -> Iterator[Callable[[int], None]]:
     """Yield a function of the number of finished runs.
 
     By default it is shown in a notebook, and if standard error is a terminal. If asked for, files get a line now and
@@ -44,8 +44,13 @@ def _in_terminal(total: int) -> Iterator[Callable[[int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("study"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]} runs/s"),
-               TimeRemainingColumn())  # fmt: skip
+    columns = (
+        TextColumn("study"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} runs/s"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("study", total=total, rate="?")
 

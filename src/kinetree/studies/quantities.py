@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..algebra.arrays import Numbers
+from ..compiler.ir.program import Program
+from ..compiler.ir.trace import Op
 from ..errors import InputError, unknown_name
 from ..joints import kind
 from ..model.axes import axis_labels, axis_names
 from ..model.mechanism import Mechanism
+from ..system import System
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,15 @@ class Quantities:
 def quantities(mechanism: Mechanism, names: Iterable[str]) -> Quantities:
     """Return the entries of quantities; an unknown name raises an error with the nearest known one."""
     free = {p.name: k for k, p in enumerate(mechanism.free_parameters)}
-    labels = [{f"{sort}.{label}": k for k, label in enumerate(axis_labels(mechanism, which))}
-              for which, sort in enumerate(("q", "qd"))]  # fmt: skip
+    labels = [
+        {f"{sort}.{label}": k for k, label in enumerate(axis_labels(mechanism, which))}
+        for which, sort in enumerate(("q", "qd"))
+    ]
     units = {p.name: p.unit for p in mechanism.free_parameters}
     for which, end in ((0, ""), (1, "/s")):
         units |= {
-            name: unit + end
-            for name, (_, _, unit) in zip(labels[which], axis_names(mechanism, which), strict=True)
-        }  # fmt: skip
+            name: unit + end for name, (_, _, unit) in zip(labels[which], axis_names(mechanism, which), strict=True)
+        }
     found: tuple[dict[str, int], dict[str, int], dict[str, int]] = ({}, {}, {})
     for name in names:
         for known, own in zip((free, *labels), found, strict=True):
@@ -57,19 +61,10 @@ def quantities(mechanism: Mechanism, names: Iterable[str]) -> Quantities:
                 own[name] = known[name]
                 break
         else:
-            _refuse_fixed(mechanism, name)
             raise unknown_name("free parameter or initial state", name, [*free, *labels[0], *labels[1]])
     for name in found[0 + 1]:
         _refuse_quaternion(mechanism, name)
     return Quantities(*found, {name: units[name] for own in found for name in own})
-
-
-def _refuse_fixed(mechanism: Mechanism, name: str) -> None:
-    if name in [p.name for p in mechanism.parameters]:
-        raise InputError(
-            f"the parameter {name!r} of {mechanism.name!r} is fixed; declare it free in the mechanism (free = true), "
-            "so that it stays an input of the compiled functions"
-        )
 
 
 def _refuse_quaternion(mechanism: Mechanism, name: str) -> None:
@@ -80,3 +75,17 @@ def _refuse_quaternion(mechanism: Mechanism, name: str) -> None:
                 f"{name!r} is a coordinate of a joint that rotates by a quaternion; vary velocities of {own.name!r}, "
                 "or a parameter of its placement"
             )
+
+
+# --- Free parameters in the equations of loops: designs that differ in others only move in the same way ---
+
+
+def depends_on_parameters(system: System, entries: Sequence[int]) -> bool:
+    """Return whether the equations of the loops contain some of the free parameters, by their entries."""
+    if not system.closures or not entries:
+        return False
+    program = system.function("closure_residual").program
+    if not isinstance(program, Program):  # rolled code: not examined
+        return True
+    group = [array.name for array in program.inputs].index("parameters")
+    return any(op[0] is Op.INPUT and op[1] == group and op[2] in entries for op in program.ops)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .._support.checks import whole
 from ..errors import InputError
-from ..numbers import whole
 from .evaluating import Block
-from .on_dask import OnDask, connected
+from .on_dask import OnDask, connect
 from .plan import Plan
 from .processes import run_in_processes
-from .progress import shown
-from .shards import dumped, write_shard
-from .store import STATUS, Store
-from .store_creation import prepared
+from .progress import show_runs
+from .shards import dump_plan, write_shard
+from .store import STATUS, Store, prepare_store
 
 
 def stored_results(
@@ -27,18 +26,18 @@ def stored_results(
     workers: int | None = None,
     on: Any = None,
     progress: bool | None = None,
-) -> Block:
+) -> tuple[Block, bool]:
     """Return the results of a plan from its store, after the evaluation of all shards that are missing.
 
-    After Ctrl-C, the results are those of the shards that are finished.
+    After Ctrl-C, the results are those of the shards that are finished, and the second value is True.
     """
     if workers is not None and on is not None:
         raise InputError("workers and on: give one of them, the number of processes or a Dask client")
-    count = None if workers is None else whole(workers, "workers")
+    count, pressed = None if workers is None else whole(workers, "workers"), False
     with _cluster(plan, on) as cluster:
-        store = prepared(plan, path, None if shard is None else whole(shard, "shard"))
+        store = prepare_store(plan, path, None if shard is None else whole(shard, "shard"))
         missing = store.missing()
-        with shown(progress, store.runs) as show:
+        with show_runs(progress, store.runs) as show:
             finished = store.runs - sum(stop - start for start, stop in map(store.span, missing))
             show(finished)
 
@@ -48,11 +47,13 @@ def stored_results(
                 finished += stop - start
                 show(finished)
 
-            with suppress(KeyboardInterrupt):
+            try:
                 _run(plan, store, missing, count, cluster, done)
+            except KeyboardInterrupt:
+                pressed = True
     if not store.missing():
         store.clean()
-    return results_of(plan, store)
+    return results_of(plan, store), pressed
 
 
 @contextmanager
@@ -61,8 +62,8 @@ def _cluster(plan: Plan, on: Any) -> Iterator[OnDask | None]:
     if on is None:
         yield None
         return
-    client = connected(on)
-    made = OnDask(client, dumped(plan))
+    client = connect(on)
+    made = OnDask(client, dump_plan(plan))
     try:
         yield made
     finally:
@@ -84,7 +85,7 @@ def _run(
     if cluster is not None:
         cluster.run(store, missing, done)
     elif workers is not None and workers > 1:
-        run_in_processes(dumped(plan), store, missing, workers, done)
+        run_in_processes(dump_plan(plan), store, missing, workers, done)
     else:
         for k in missing:
             write_shard(plan, store, k)

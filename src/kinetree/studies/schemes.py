@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .._support.checks import number, whole
+from .._support.optional import optional
 from ..errors import InputError, brief, unknown_name
-from ..numbers import number, whole
-from ..packages import optional
 from .samplings import VALUES, Given, Grid, Normal, Uniform
 
 METHODS = ("sobol", "morris")
@@ -45,9 +45,11 @@ class Scheme:
     def problem(self) -> dict[str, Any]:
         """The description of the quantities for SALib."""
         return {
-            "num_vars": len(self.names), "names": list(self.names), "bounds": [list(pair) for pair in self.bounds],
+            "num_vars": len(self.names),
+            "names": list(self.names),
+            "bounds": [list(pair) for pair in self.bounds],
             "dists": list(self.kinds),
-        }  # fmt: skip
+        }
 
     def points(self) -> np.ndarray:
         """Return the values of all runs, [runs, quantities]."""
@@ -60,10 +62,15 @@ class Scheme:
     def as_dict(self) -> dict[str, Any]:
         """Return the scheme as plain data for files."""
         return {
-            "method": self.method, "names": list(self.names), "bounds": [list(pair) for pair in self.bounds],
-            "kinds": list(self.kinds), "samples": self.samples, "seed": self.seed, "second_order": self.second_order,
+            "method": self.method,
+            "names": list(self.names),
+            "bounds": [list(pair) for pair in self.bounds],
+            "kinds": list(self.kinds),
+            "samples": self.samples,
+            "seed": self.seed,
+            "second_order": self.second_order,
             "levels": self.levels,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from .objective import Judged, Objective, better
+from .choosing import Bounds, violation
+from .evaluating import evaluate_values
+from .plan import Plan
+
+# --- The objective of an optimization: costs of designs in the unit cube and their violations of bounds, in batches.
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Designs [n, d] with their measures by name, costs [n] and total violations of bounds [n].
+
+    Violations are relative to the size of a bound. Designs that failed have infinite cost and violation.
+    """
+
+    x: Numbers
+    measures: dict[str, Numbers]
+    cost: Numbers
+    violation: Numbers
+
+    def __len__(self) -> int:
+        """Return the number of designs."""
+        return len(self.x)
+
+    def row(self, k: int) -> Judged:
+        """Return one design as a batch of one."""
+        return self.rows(np.array([k]))
+
+    def rows(self, at: np.ndarray) -> Judged:
+        """Return some designs."""
+        return Judged(self.x[at], {name: m[at] for name, m in self.measures.items()}, self.cost[at], self.violation[at])
+
+    @property
+    def best(self) -> int:
+        """The design that violates least, and of these the one with the smallest cost."""
+        return int(np.lexsort((self.cost, self.violation))[0])
+
+
+def better(a: Judged, b: Judged) -> np.ndarray:
+    """Return where the designs of `a` are better than those of `b`: less violation, or equal and a smaller cost."""
+    return (a.violation < b.violation) | ((a.violation == b.violation) & (a.cost < b.cost))
+
+
+@dataclass(eq=False)
+class Objective:
+    """A measure to minimize within bounds of other measures, over intervals of the varied quantities."""
+
+    plan: Plan
+    minimize: str
+    subject_to: dict[str, Bounds]
+    lo: Numbers
+    hi: Numbers
+    evaluations: int = field(default=0)
+    leader: Judged | None = field(default=None, init=False)
+    """The best of all designs so far; None without one whose cost is finite."""
+
+    def judged(self, x: Numbers) -> Judged:
+        """Return designs of the unit cube [n, d] with cost and violation, by native batches."""
+        x = np.atleast_2d(x)
+        block = evaluate_values(self.plan, dict(zip(self.plan.space.names, self.quantities(x).T, strict=True)))
+        self.evaluations += len(x)
+        cost = np.where(np.isnan(block.measures[self.minimize]), np.inf, block.measures[self.minimize])
+        total = np.where(np.isinf(cost), np.inf, 0.0)
+        for name, bounds in self.subject_to.items():
+            total = total + violation(block.measures[name], bounds) / scale(bounds)
+        found = Judged(x, block.measures, cost, total)
+        row = found.row(found.best)
+        if np.isfinite(row.cost[0]) and (self.leader is None or better(row, self.leader)[0]):
+            self.leader = row
+        return found
+
+    def quantities(self, x: Numbers) -> Numbers:
+        """Return the values of the quantities of designs in the unit cube."""
+        return np.clip(self.lo + (self.hi - self.lo) * x, np.minimum(self.lo, self.hi), np.maximum(self.lo, self.hi))
+
+    def unit(self, values: Numbers) -> Numbers:
+        """Return designs of the unit cube for values of the quantities."""
+        return (values - self.lo) / (self.hi - self.lo)
+
+    def margins(self, measures: dict[str, Numbers]) -> Numbers:
+        """Return the distances of measures from their bounds, relative to these; negative if violated, [n, bounds]."""
+        out = []
+        for name, (low, high) in self.subject_to.items():
+            size = scale((low, high))
+            out += [] if low is None else [(measures[name] - low) / size]
+            out += [] if high is None else [(high - measures[name]) / size]
+        count = len(next(iter(measures.values())))
+        return np.stack(out, axis=-1) if out else np.zeros((count, 0))
+
+
+def scale(bounds: Bounds) -> float:
+    """Return the size of bounds, by which violations are divided."""
+    return max([abs(x) for x in bounds if x is not None], default=1.0) or 1.0
+
 
 SETTLED = 1e-3
 """The largest extent of a population, in parts of the intervals, at which the global search ends: a local one is better
@@ -31,7 +124,7 @@ Slopes = Callable[[Objective, Numbers], tuple[Judged, Numbers, Numbers]]
 `differences` serves all measures, `exact_slopes` those whose columns have derivatives."""
 
 
-def evolved(
+def evolve(
     objective: Objective, start: Numbers, rng: np.random.Generator, generations: int, told: Told
 ) -> tuple[Judged, int]:
     """Return a population after differential evolution from a start [n, d], and the number of generations.
@@ -62,7 +155,7 @@ def evolved(
     return population, generations
 
 
-def polished(objective: Objective, best: Judged, slopes: Slopes) -> tuple[Judged, bool]:
+def polish_design(objective: Objective, best: Judged, slopes: Slopes) -> tuple[Judged, bool]:
     """Return the design after sequential quadratic programming from the best one, and whether that converged.
 
     The design is never worse than the first.
@@ -87,10 +180,14 @@ def polished(objective: Objective, best: Judged, slopes: Slopes) -> tuple[Judged
 
     bounded = [{"type": "ineq", "fun": margins, "jac": lambda x: at(x)[2]}] if objective.subject_to else []
     done = minimize(
-        lambda x: float(min(at(x)[0].cost[0], 1e6 * size) / size), best.x[0], jac=lambda x: at(x)[1] / size,
-        bounds=[(0.0, 1.0)] * best.x.shape[1], constraints=bounded, method="SLSQP",
+        lambda x: float(min(at(x)[0].cost[0], 1e6 * size) / size),
+        best.x[0],
+        jac=lambda x: at(x)[1] / size,
+        bounds=[(0.0, 1.0)] * best.x.shape[1],
+        constraints=bounded,
+        method="SLSQP",
         options={"maxiter": 100, "ftol": 1e-12},
-    )  # fmt: skip
+    )
     return kept, bool(done.success) and float(kept.violation[0]) == 0.0
 
 
@@ -101,8 +198,9 @@ def differences(objective: Objective, x: Numbers) -> tuple[Judged, Numbers, Numb
     """
     axes = len(x)
     ahead, behind = np.minimum(x + STEP, 1.0), np.maximum(x - STEP, 0.0)
-    designs = np.concatenate([x[None], np.where(np.eye(axes, dtype=bool), ahead, x),
-                              np.where(np.eye(axes, dtype=bool), behind, x)])  # fmt: skip
+    designs = np.concatenate(
+        [x[None], np.where(np.eye(axes, dtype=bool), ahead, x), np.where(np.eye(axes, dtype=bool), behind, x)]
+    )
     found = objective.judged(designs)
     width = ahead - behind
     with np.errstate(invalid="ignore"):
@@ -112,7 +210,7 @@ def differences(objective: Objective, x: Numbers) -> tuple[Judged, Numbers, Numb
     return found.row(0), np.where(np.isfinite(cost), cost, 0.0), np.nan_to_num(slope).T
 
 
-def narrowed(objective: Objective, best: Judged, rng: np.random.Generator, rounds: int = 120) -> Judged:
+def narrow_search(objective: Objective, best: Judged, rng: np.random.Generator, rounds: int = 120) -> Judged:
     """Return the best design of a shrinking neighborhood, for measures with kinks such as peaks; never a worse one."""
     extent = 10.0 * SETTLED
     for _ in range(rounds):

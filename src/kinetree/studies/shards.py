@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+import ctypes
 import pickle
-from functools import lru_cache
+import sys
+from functools import cache, lru_cache
 from pathlib import Path
 from socket import gethostname
 from typing import Any
 
 import numpy as np
 
+from .._support.version import VERSION
 from ..errors import InputError
-from ..version import VERSION
 from .evaluating import Block, evaluate
-from .memory import keep_memory
 from .plan import Plan
 from .store import STATUS, Store
-from .zarr_arrays import encoded
+from .zarr_arrays import encode_chunk
+
+# --- The memory of worker processes: that of a shard is kept for the next one ---
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""Options of glibc's mallopt: unused memory that goes back to the system, and arrays that have memory of their own."""
+
+KEPT = 1 << 30
+"""Their new value [bytes], above the memory of a shard."""
+
+
+@cache
+def keep_memory() -> None:
+    """Let the C library keep the memory of a shard for the next one.
+
+    Otherwise each large array is new memory, which the system clears page by page: up to a fifth of the time of a shard
+    in a virtual machine. Only glibc, on Linux, has these options.
+    """
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
+        for option in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
+            library.mallopt(option, KEPT)
+
 
 ATTEMPTS = 3
 """The number of workers that may die on one shard: more would not help, since the shard is the cause."""
@@ -25,7 +47,7 @@ WORDS = "workers died on it; they may lack memory: give a smaller shard, or fewe
 """The end of a message on such a shard."""
 
 
-def dumped(plan: Plan) -> bytes:
+def dump_plan(plan: Plan) -> bytes:
     """Return a plan for other processes; functions of scripts and notebooks need cloudpickle, a part of Dask."""
     try:
         import cloudpickle as pickler  # type: ignore[import-not-found]
@@ -41,8 +63,8 @@ def dumped(plan: Plan) -> bytes:
 
 
 @lru_cache(maxsize=2)
-def loaded(blob: bytes) -> Plan:
-    """Return a plan that `dumped` returned; a worker compiles its functions once."""
+def load_plan(blob: bytes) -> Plan:
+    """Return a plan that `dump_plan` returned; a worker compiles its functions once."""
     return pickle.loads(blob)
 
 
@@ -76,16 +98,16 @@ def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, versi
     with store.attempt(k, token) as dead:
         if dead >= ATTEMPTS:
             raise InputError(f"{dead} {WORDS}")
-        return write_shard(loaded(blob), store, k)
+        return write_shard(load_plan(blob), store, k)
 
 
-def warmed(blob: bytes) -> None:
+def warm_up(blob: bytes) -> None:
     """Load a plan, the packages of its samplings, and the codecs of stores, for the shards that follow.
 
     No run is evaluated, since one may take long.
     """
-    plan = loaded(blob)
-    encoded(np.array(list(plan.space.values(0, 1).values())), 1)
+    plan = load_plan(blob)
+    encode_chunk(np.array(list(plan.space.values(0, 1).values())), 1)
     _ = plan.evaluation
 
 

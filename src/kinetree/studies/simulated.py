@@ -13,22 +13,19 @@ from ..algebra.arrays import Numbers
 from ..analysis.loops.batch_assembly import assemble_from
 from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels
-from ..simulation.array_arguments import output_times, start_state
-from ..simulation.compiled_parts import kept_of
-from ..simulation.control.driven import resolved_control
-from ..simulation.drives import Drives, drives_of
-from ..simulation.loop_closing import Closer, closing_program
-from ..simulation.option_arguments import control_of
-from ..simulator import simulate
+from ..simulation.acting.driven import combine_controls
+from ..simulation.acting.drives import Drives, drives_of
+from ..simulation.arguments import output_times, start_state
+from ..simulation.closing import Closer, closing_program
+from ..simulation.outcomes import Outcome
+from ..simulation.problem import RunOptions, control_of
+from ..simulation.simulate import simulate
 from ..system import System
-from .loop_parameters import depends_on_parameters
-from .outcomes import Outcome
-from .quantities import Quantities
-from .statuses import Status, status_of
+from .evaluating import EvaluatedRuns
+from .quantities import Quantities, depends_on_parameters
 
-OPTIONS = ("q0", "qd0", "duration", "times", "control", "forces", "passive", "method", "dt", "rtol", "atol",
-           "max_steps", "loops")  # fmt: skip
-"""The options of `simulate` that a study takes."""
+OPTIONS = ("q0", "qd0", *RunOptions.names("parameters", "threads", "checkpoint"))
+"""The options of `simulate` that a study takes; parameters, threads and the store of results are its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +40,7 @@ class Simulated:
 
     @cached_property
     def _drives(self) -> Drives | None:
-        return drives_of(resolved_control(self.system.mechanism, control_of(self.options.get("control"))))
+        return drives_of(combine_controls(self.system.mechanism, control_of(self.options.get("control"))))
 
     @cached_property
     def _held(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -79,29 +76,30 @@ class Simulated:
             q[list(self._drives.q)], qd[list(self._drives.v)] = wanted, speeds
         return q, qd
 
-    def outcome(self, values: dict[str, Numbers]) -> Outcome:
-        """Return the outcome of runs with some values of the varied quantities, [n] each."""
+    def evaluate(self, values: dict[str, Numbers]) -> EvaluatedRuns:
+        """Return the runs with some values of the varied quantities, [n] each."""
         count = len(next(iter(values.values())))
         parameters = self.varied.parameter_values(self.nominal, values)
         q, qd = self._starts(values, parameters, count)
         good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
         rows = np.flatnonzero(good)
-        status = np.full(count, Status.OPEN, dtype=np.uint8)
+        status = np.full(count, Outcome.OPEN, dtype=np.uint8)
         failed_at = np.full(count, float(self.times[0]))
         if not rows.size:
-            return Outcome(None, rows, status, failed_at, {})
+            return EvaluatedRuns(None, rows, status, failed_at, {})
         own = parameters[rows] if parameters is not None and parameters.ndim > 1 else parameters
         run = simulate(self.system, q[rows], qd[rows], times=self.times, parameters=own, progress=False, **self._more)
-        if "interrupted" in run.status:
-            raise KeyboardInterrupt
-        status[rows], failed_at[rows] = Status.FINISHED, np.nan
+        status[rows], failed_at[rows] = Outcome.FINISHED, np.nan
         reasons = {int(rows[k]): reason for k, reason in run.failures.items()}
         lost = ~np.isfinite(run.q[:, -1]).all(axis=-1)
         for k in np.flatnonzero(lost):
             ended = int(np.isfinite(run.q[k]).all(axis=-1).sum())
-            status[rows[k]] = status_of(run.failures.get(int(k), ""))
+            status[rows[k]] = run.outcomes[k]
             failed_at[rows[k]] = self.times[max(ended - 1, 0)]
-        return Outcome(run, rows, status, failed_at, reasons)
+        for steps in run.options.get("doubtful_steps", ()):
+            if status[rows[steps["run"]]] == Outcome.FINISHED:
+                status[rows[steps["run"]]], failed_at[rows[steps["run"]]] = Outcome.DOUBTFUL, steps["t"]
+        return EvaluatedRuns(run, rows, status, failed_at, reasons)
 
     @property
     def _more(self) -> dict[str, Any]:
@@ -136,14 +134,12 @@ class Simulated:
     def _closer(self, held: frozenset[int]) -> Closer:
         """Return the closing of velocities that keeps some of them."""
         mechanism = self.system.mechanism
-        return kept_of(self.system).part(
+        return self.system._parts.part(
             ("closer", held), lambda: Closer.of_program(closing_program(mechanism, locked=held))
         )
 
 
-def simulated(
-    system: System, varied: Quantities, nominal: Numbers | None, options: Any
-) -> Simulated:  # fmt: skip
+def evaluate_by_simulation(system: System, varied: Quantities, nominal: Numbers | None, options: Any) -> Simulated:
     """Return the evaluation by simulation; unknown options raise an error."""
     if not isinstance(options, Mapping):
         raise InputError(f"simulate is {brief(options)}; give options of simulate, such as {{'duration': 2.0}}")

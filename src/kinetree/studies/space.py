@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from .._support.checks import whole
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief
-from ..numbers import whole
 from ..results.files.sizes import memory
-from .samplings import Given, Grid, Sampling, Sobol, sampling
-from .streams import sobol_points
+from .samplings import Given, Grid, Sampling, Sobol, sampling, sobol_points
 
 SAMPLE = "sample"
 """The dimension of samples beside grids."""
@@ -109,3 +108,38 @@ def space_of(over: Any, samples: int | None, seed: int) -> Space:
             "samples, or fewer values of grids"
         )
     return space
+
+
+# --- The varied quantities of a study along its dimensions, computed when they are first used ---
+
+
+class Varied(Mapping[str, tuple[str, Numbers]]):
+    """The quantities of a space by name, each with its dimension and its values along it.
+
+    All samples of a million runs take a second of one core, for which the workers of a study would wait.
+    """
+
+    def __init__(self, space: Space) -> None:
+        """Take the space of a study."""
+        self._space = space
+
+    @cached_property
+    def _sampled(self) -> dict[str, Numbers]:
+        return self._space.sampled(0, self._space.samples)
+
+    def __getitem__(self, name: str) -> tuple[str, Numbers]:
+        """Return the dimension of a quantity, and its values along it."""
+        own = dict(self._space.over)[name]
+        return self._space.dims_of(name)[0], np.array(own.values) if isinstance(own, Grid) else self._sampled[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the quantities."""
+        return iter(self._space.names)
+
+    def __len__(self) -> int:
+        """Return the number of quantities."""
+        return len(self._space.names)
+
+    def __repr__(self) -> str:
+        """Return the quantities as a dictionary prints them."""
+        return repr(dict(self))

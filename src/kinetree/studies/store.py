@@ -1,8 +1,8 @@
 """Stores of studies: Zarr v3 folders, written shard by shard, which survive the death of any process.
 
 A shard is a range of runs, one chunk of every array. Its chunks are written under another name and renamed, that of
-the statuses last. Thus a shard is finished if its statuses exist, and a store is always valid. Files are not forced to
-the disk: after a power failure, checksums find chunks that did not get there.
+the statuses last, so that a store is always valid. A shard is finished if all its chunks exist: one that lost any is
+computed again. Files are not forced to the disk: after a power failure, checksums find chunks that did not get there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,9 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, writing
+from .._support.atomic import replacing
+from .._support.version import VERSION
+from ..errors import InputError, WriteError, writing
+from .measured_columns import Kept
 from .plan import Plan
-from .zarr_arrays import encoded, package
+from .zarr_arrays import create_array, encode_chunk, fill, flags, package
 
 FORMAT = "kinetree-study-store-1"
 """The attribute that marks a store."""
@@ -32,8 +36,8 @@ STATUS = "status"
 DIFFERENCES = {
     "mechanism": "the mechanism differs",
     "over": "the samplings, samples or seed differ",
-    "measures": "the measures differ",
-    "evaluation": "the motion or the options of the simulation differ",
+    "measures": "the measures differ, or a function or number that they read",
+    "evaluation": "the motion or the options of the simulation differ, or a function or number that they read",
     "keep": "the stored columns differ",
 }
 """Messages for each part of a plan that is not that of an existing store."""
@@ -64,17 +68,27 @@ class Store:
         """Return the first run of a shard, and the first one after it."""
         return k * self.shard, min((k + 1) * self.shard, self.runs)
 
-    def finished(self, k: int) -> bool:
-        """Return whether a shard is finished."""
-        return self._chunk(STATUS, k, 1).exists()
-
     def missing(self) -> list[int]:
-        """Return the shards that are not finished."""
+        """Return the shards that are not finished, or that lost a chunk since."""
+        done = set(range(self.shards))
+        for name, axes in self.arrays.items():
+            done &= self._present(name, axes)
+        return sorted(set(range(self.shards)) - done)
+
+    def _present(self, name: str, axes: int) -> set[int]:
+        """Return the shards of which an array has a chunk."""
+        folder = self.path / name / "c"
         try:
-            done = {int(name) for name in os.listdir(self.path / STATUS / "c") if name.isdigit()}
+            found = {int(entry) for entry in os.listdir(folder) if entry.isdigit()}
         except FileNotFoundError:
-            done = set()
-        return [k for k in range(self.shards) if k not in done]
+            return set()
+        return found if axes == 1 else {k for k in found if self._chunk(name, k, axes).exists()}
+
+    @cached_property
+    def arrays(self) -> dict[str, int]:
+        """The arrays over runs by name, with their numbers of axes."""
+        listed = json.loads((self.path / "zarr.json").read_bytes())["consolidated_metadata"]["metadata"]
+        return {name: len(x["shape"]) for name, x in listed.items() if x["dimension_names"][0] == "run"}
 
     @cached_property
     def group(self) -> Any:
@@ -87,7 +101,7 @@ class Store:
             folder = self._workplace(str(k))
             try:
                 for name, values in arrays.items():
-                    (folder / name).write_bytes(encoded(values, self.shard))
+                    (folder / name).write_bytes(encode_chunk(values, self.shard))
                 for name in sorted(arrays, key=lambda name: name == STATUS):
                     place = self._chunk(name, k, arrays[name].ndim)
                     place.parent.mkdir(parents=True, exist_ok=True)
@@ -142,15 +156,18 @@ class Store:
         """Return arrays over all runs; a damaged shard is an error that names its file.
 
         The statuses are read first, since workers that still run write them last: runs that count as finished then have
-        all their numbers.
+        all their numbers. Runs of a shard that lost a chunk since are not evaluated.
         """
-        return {name: self._whole(name) for name in sorted(names, key=lambda name: name != STATUS)}
+        found = {name: self._whole(name) for name in sorted(names, key=lambda name: name != STATUS)}
+        for k in self.missing() if STATUS in found else ():
+            found[STATUS][slice(*self.span(k))] = fill(np.uint8)
+        return found
 
     def _whole(self, name: str) -> np.ndarray:
         try:
             return self.group[name][...]
         except Exception:  # any error of a codec
-            for k in range(self.shards):
+            for k in sorted(self._present(name, self.group[name].ndim)):
                 self.part(name, k)
             raise
 
@@ -158,16 +175,18 @@ class Store:
         """Return a shard of an array; a damaged one is an error that names its file."""
         begin, end = self.span(k)
         array = self.group[name]
+        if not (file := self._chunk(name, k, array.ndim)).exists():  # it would be read as NaN
+            raise InputError(f"{file}: is missing; call the study again, which computes this shard anew")
         try:
             return array[begin:end]
         except Exception as error:  # any error of a codec
             raise InputError(
-                f"{self._chunk(name, k, array.ndim)}: shard {k} of the study is damaged ({error}); remove "
-                f"{self._chunk(STATUS, k, 1)} and call the study again, which computes this shard anew"
+                f"{file}: shard {k} of the study is damaged ({error}); remove this file and call the study again, "
+                "which computes this shard anew"
             ) from None
 
 
-def opened(plan: Plan, path: Path, shard: int | None) -> Store:
+def open_store(plan: Plan, path: Path, shard: int | None) -> Store:
     """Return the existing store of a plan, or raise an error that names the difference."""
     about = attributes(path)
     for part, value in plan.parts.items():
@@ -205,3 +224,90 @@ def _refuse_damaged(file: Path) -> None:
         ) from None
     except OSError:  # there is none
         return
+
+
+# --- Creation of stores: the metadata of all arrays of a study, and the size of its shards ---
+
+BLOCKS = 16
+"""Blocks of runs in a shard by default: some seconds of work, which makes the overhead of a shard negligible."""
+
+SHARDS = 32
+"""The least number of shards of a large study by default, so that several workers finish together."""
+
+MEMORY = 128e6
+"""The largest size of the stored columns of a shard by default [bytes]."""
+
+
+def prepare_store(plan: Plan, path: str | Path, shard: int | None) -> Store:
+    """Return the store of a plan, created unless it exists; that of another study is refused."""
+    path = Path(path)
+    if path.exists():
+        return open_store(plan, path, shard)
+    runs = plan.space.runs
+    store = Store(path, runs, shard or default_shard(plan))
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with replacing(path, keep=True) as made:
+            _create(plan, made, store)
+    except WriteError:
+        if path.exists():  # another process was first
+            return open_store(plan, path, shard)
+        raise
+    return store
+
+
+def default_shard(plan: Plan) -> int:
+    """Return the number of runs in a shard: some blocks, fewer if there are few runs or much to store."""
+    found = min(BLOCKS * plan.block, max(1, -(-plan.space.runs // SHARDS)))
+    stored = 8 * sum(int(np.prod(kept.shape)) for kept in plan.kept)
+    return max(1, min(found, int(MEMORY / stored) if stored else found))
+
+
+def _create(plan: Plan, path: Path, store: Store) -> None:
+    """Write the metadata of all arrays, and the times."""
+    zarr = package("zarr")
+    runs, shard = store.runs, store.shard
+    group = zarr.open_group(str(path), mode="w-", zarr_format=3, attributes=_about(plan, store))
+    for name, dtype, kept, attrs in _arrays(plan):
+        dims, more = (("run",), ()) if kept is None else (("run", *kept.dims), kept.shape)
+        create_array(group, name, (runs, *more), (shard, *more), dtype, dims, attrs)
+    if plan.kept:
+        times = plan.evaluation.times
+        made = create_array(group, "time", times.shape, times.shape, times.dtype, ("time",), {"units": "s"})
+        made[...] = times
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an extension of Zarr v3, which xarray reads
+        zarr.consolidate_metadata(str(path))
+    _sort_members(path / "zarr.json")
+
+
+def _sort_members(file: Path) -> None:
+    """Sort the arrays in the metadata of a group, whose order is otherwise that of the folder."""
+    data = json.loads(file.read_text())
+    listed = data["consolidated_metadata"]["metadata"]
+    data["consolidated_metadata"]["metadata"] = dict(sorted(listed.items()))
+    file.write_text(json.dumps(data, indent=2))
+
+
+def _arrays(plan: Plan) -> Iterator[tuple[str, Any, Kept | None, dict[str, Any]]]:
+    """Yield name, type, column and attributes of all arrays over runs."""
+    for name in (*plan.space.names, *plan.measures):
+        attrs = {"units": plan.units.get(name, "")}
+        if name in plan.measures:
+            attrs["long_name"] = str(plan.about["measures"][name])
+        yield name, np.float64, None, attrs
+    for kept in plan.kept:
+        labels = {"labels": list(kept.labels)} if kept.labels else {}
+        yield kept.name, np.float64, kept, {"units": kept.units, **labels}
+    yield "failed_at", np.float64, None, {"units": "s", "long_name": "time of the failure"}
+    yield STATUS, np.uint8, None, flags()
+
+
+def _about(plan: Plan, store: Store) -> dict[str, Any]:
+    # xarray reads quantities as coordinates by this attribute of the CF conventions
+    return {
+        "format": FORMAT, "coordinates": " ".join(plan.space.names), **plan.about, "numpy": np.__version__,
+        "kinetree": VERSION, "parts": plan.parts, "runs": store.runs, "shard": store.shard,
+        "dims": dict(plan.space.dims), "units": dict(plan.units),
+    }  # fmt: skip

@@ -11,25 +11,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.interruption import keep_in_interrupt
+from .._support.pictures import picture
+from .._support.tables import Table, html_of
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
-from ..pictures import picture
 from ..results.trajectory import Trajectory
+from ..simulation.outcomes import Outcome
 from .choosing import Bounds, Choice, best_of, front_of, worst_of
 from .evaluating import Block, evaluate
 from .failed_runs import FailedRuns
 from .plan import Plan, plan_of
-from .progress import shown
+from .progress import show_runs
 from .running import stored_results
 from .schemes import distributions, sensitivity
-from .space import space_of
+from .space import Varied, space_of
 from .statistics.bands import MEMORY, QUANTILES, Bands, bands_of
 from .statistics.failure_probability import FailureProbability, failure_probability_of
 from .statistics.histograms import BINS, Histogram, histogram_of
 from .statistics.indices import Indices, indices_of
-from .statuses import Status
-from .store import Store, opened
-from .varied import Varied
+from .store import Store, open_store
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,17 +65,17 @@ class Study:
     @property
     def finished(self) -> NDArray[np.bool_]:
         """Whether each run finished with finite measures, [runs]."""
-        return self.status == Status.FINISHED
+        return self.status == Outcome.FINISHED
 
     @property
     def complete(self) -> bool:
         """Whether all runs were evaluated: false after Ctrl-C."""
-        return not (self.status == Status.NOT_EVALUATED).any()
+        return not (self.status == Outcome.NOT_EVALUATED).any()
 
     @property
     def evaluated(self) -> int:
         """The number of runs that were evaluated, also those that failed."""
-        return int((self.status != Status.NOT_EVALUATED).sum())
+        return int((self.status != Outcome.NOT_EVALUATED).sum())
 
     @property
     def failed(self) -> FailedRuns:
@@ -109,10 +110,10 @@ class Study:
         if self.plan is None:
             raise InputError("this study was read from a file without its mechanism; call kt.study again to have runs")
         values = {name: np.array([x]) for name, x in self.values_of(index).items()}
-        outcome = self.plan.evaluation.outcome(values)
-        if outcome.run is None:
+        run = self.plan.evaluation.evaluate(values).run
+        if run is None:
             raise InputError(f"run {index} has no motion: {self.failed[self.failed.runs.tolist().index(index)].reason}")
-        return outcome.run.run(0)
+        return run.run(0)
 
     def best(self, measure: str, *, largest: bool = False, subject_to: Mapping[str, Bounds] | None = None):
         """Return the run with the smallest (or largest) measure, with its values and all measures, within bounds."""
@@ -148,9 +149,7 @@ class Study:
         `count_failed=False`, runs that did not finish are left out. The `method` is "clopper-pearson", which covers the
         truth with at least this `confidence`, or "wilson", which does so on average. Both assume random samples.
         """
-        return failure_probability_of(
-            self, limits, confidence=confidence, method=method, count_failed=count_failed
-        )  # fmt: skip
+        return failure_probability_of(self, limits, confidence=confidence, method=method, count_failed=count_failed)
 
     def sensitivity(
         self, measure: str, *, samples: int | None = None, seed: int = 0, confidence: float = 0.95
@@ -167,7 +166,7 @@ class Study:
         if self.plan is None:
             raise InputError("this study was read from a file without its mechanism; call kt.study again for new runs")
         over = sensitivity(distributions(self.plan.space.over), samples=samples, seed=seed)
-        planned = evaluated(replace(self.plan, space=space_of(over, None, seed), keep=()), progress=False)
+        planned = evaluate_plan(replace(self.plan, space=space_of(over, None, seed), keep=()), progress=False)
         return indices_of(planned, measure, confidence=confidence)
 
     def report(self, path: str | Path = "report.html", **options: Any) -> Path:
@@ -190,13 +189,13 @@ class Study:
     @property
     def dataset(self) -> Any:
         """The study as an xarray Dataset: measures over the dimensions, quantities as coordinates, units in attrs."""
-        from .labelled import dataset_of
+        from .zarr_arrays import dataset_of
 
         return dataset_of(self)
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame with a row per run."""
-        from .labelled import dataframe_of
+        from .zarr_arrays import dataframe_of
 
         return dataframe_of(self)
 
@@ -213,15 +212,27 @@ class Study:
     def __repr__(self) -> str:
         """Return the dimensions, the measures and the number of failed runs on one line."""
         dims = ", ".join(f"{name} {count}" for name, count in self.dims.items())
-        left = int((self.status == Status.NOT_EVALUATED).sum())
+        left = int((self.status == Outcome.NOT_EVALUATED).sum())
         failed = self.runs - int(self.finished.sum()) - left
         end = (f", {failed} failed" if failed else "") + (f", {left} not evaluated" if left else "")
         name, measures = self.about.get("mechanism", "?"), ", ".join(self.measures)
         return f"<Study of {name!r}: {self.runs} runs ({dims}), {measures}{end}>"
 
+    def __str__(self) -> str:
+        """Return the same line, and a line with a reason for each status of runs that failed."""
+        return "\n".join([repr(self), *(f"  {line}" for line in self.failed.by_status())])
+
     def _repr_html_(self) -> str:
-        """Return a summary and the ranges of all measures as HTML, for notebooks."""
-        return picture("study_html")(self)
+        """Return a summary, reasons of failures and the ranges of all measures as HTML, for notebooks."""
+        good = self.finished
+        rows = tuple((name, self.units.get(name, ""), *_range(x[good])) for name, x in self.measures.items())
+        table = Table(("measure", "unit", "smallest", "median", "largest"), rows)
+        return html_of([repr(self), *self.failed.by_status(), table])
+
+
+def _range(x: Numbers) -> tuple[float | None, float | None, float | None]:
+    """Return the smallest, the median and the largest value, if there are any."""
+    return (float(x.min()), float(np.median(x)), float(x.max())) if x.size else (None, None, None)
 
 
 def study(
@@ -264,8 +275,8 @@ def study(
     `measures` by name are reductions of columns over time, rms("control.elbow"), or functions of a batch of runs that
     return one number per run. `parameters` are values of the free parameters that do not vary.
 
-    A run that fails keeps its status: `study.failed` lists these runs with instant and part. Ctrl-C returns what is
-    done.
+    A run that fails keeps its status: `study.failed` lists these runs with instant and part. Ctrl-C raises a
+    KeyboardInterrupt whose `study` has what is done.
 
     With a `store`, results are written to a Zarr folder, a `shard` of runs at a time. The same call continues a study
     that was interrupted or killed, with the same bits. `keep` has columns that are stored over time, such as "q".
@@ -278,39 +289,54 @@ def study(
         steps=steps, parameters=parameters, actuated=actuated, forces=forces, passive=passive, samples=samples,
         seed=seed, keep=keep,
     )  # fmt: skip
+    return evaluate_plan(plan, store=store, shard=shard, workers=workers, on=on, progress=progress)
+
+
+def evaluate_plan(
+    plan: Plan, *, store: str | Path | None = None, progress: bool | None = None, **storing: Any
+) -> Study:
+    """Return the results of a plan, by way of a store if one is given; `storing` are options of `stored_results`.
+
+    Ctrl-C raises a KeyboardInterrupt whose `study` has the runs that were evaluated.
+    """
     if store is not None:
-        found = stored_results(plan, store, shard=shard, workers=workers, on=on, progress=progress)
-        return study_of(plan, found, store)
-    for name, value in {"keep": keep or None, "shard": shard, "workers": workers, "on": on}.items():
-        if value is not None:
-            raise InputError(f"{name} needs a store, a folder for the results: store='study.zarr'")
-    return evaluated(plan, progress=progress)
+        whole, pressed = stored_results(plan, store, progress=progress, **storing)
+    else:
+        for name, value in {"keep": plan.keep or None, **storing}.items():
+            if value is not None:
+                raise InputError(f"{name} needs a store, a folder for the results: store='study.zarr'")
+        whole, pressed = _results(plan, progress)
+    found = study_of(plan, whole, store)
+    if pressed:
+        text = f"the study was interrupted after {found.evaluated} of {found.runs} runs; they are `study`"
+        raise keep_in_interrupt(text, study=found)
+    return found
 
 
-def evaluated(plan: Plan, *, progress: bool | None = None) -> Study:
-    """Return the results of a plan; after Ctrl-C, those of the runs that were evaluated."""
+def _results(plan: Plan, progress: bool | None) -> tuple[Block, bool]:
+    """Return the results of a plan, and whether Ctrl-C ended their computation."""
     count = plan.space.runs
     whole = empty_block(plan, count)
-    with shown(progress, count) as show:
+    with show_runs(progress, count) as show:
 
         def keep(first: int, block: Block) -> None:
-            stored(whole, first, block)
+            store_results(whole, first, block)
             show(first + len(block.status))
 
         try:
             evaluate(plan, 0, count, progress=keep)
         except KeyboardInterrupt:
-            pass
-    return study_of(plan, whole)
+            return whole, True
+    return whole, False
 
 
 def empty_block(plan: Plan, count: int) -> Block:
     """Return results of runs that were not evaluated."""
     measures = {name: np.full(count, np.nan) for name in plan.measures}
-    return Block(measures, np.full(count, Status.NOT_EVALUATED, dtype=np.uint8), np.full(count, np.nan))
+    return Block(measures, np.full(count, Outcome.NOT_EVALUATED, dtype=np.uint8), np.full(count, np.nan))
 
 
-def stored(whole: Block, first: int, block: Block) -> None:
+def store_results(whole: Block, first: int, block: Block) -> None:
     """Store the results of consecutive runs, the status last."""
     rows = slice(first, first + len(block.status))
     for name, x in block.measures.items():
@@ -324,5 +350,5 @@ def study_of(plan: Plan, whole: Block, store: str | Path | None = None) -> Study
     space = plan.space
     return Study(
         dict(space.dims), Varied(space), whole.measures, whole.status, whole.failed_at, dict(plan.units), plan.about,
-        plan, None if store is None else opened(plan, Path(store), None),
+        plan, None if store is None else open_store(plan, Path(store), None),
     )  # fmt: skip

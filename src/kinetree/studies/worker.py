@@ -15,8 +15,7 @@ import sys
 from pathlib import Path
 
 from ..errors import KinetreeError, WriteError
-from .memory import keep_memory
-from .shards import loaded, write_shard
+from .shards import keep_memory, load_plan, write_shard
 from .store import Store
 
 HEAD = struct.Struct("<Q")
@@ -39,7 +38,7 @@ def main() -> None:
 
 def _answer(blob: bytes, store: Store, k: int) -> dict[str, object]:
     try:
-        return {"shard": write_shard(loaded(blob), store, k)}
+        return {"shard": write_shard(load_plan(blob), store, k)}
     except KinetreeError as error:
         return {"shard": k, "error": str(error), "writing": isinstance(error, WriteError)}
     except Exception as error:  # of a measure, say: it is reported by the process that started this one

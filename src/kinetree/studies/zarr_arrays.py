@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..packages import optional
-from .statuses import Status
+from .._support.optional import optional
+from ..simulation.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from .study import Study
+
 
 LEVEL = 3
 """The level of Zstandard: its default, fast and close to the best."""
@@ -18,7 +22,7 @@ def package(name: str) -> Any:
     return optional(name, "Stores of studies", "studies")
 
 
-def created(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, ...], attributes: dict[str, Any]) -> Any:
+def create_array(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, ...], attributes: dict[str, Any]) -> Any:
     """Return a new array; its checksums find damaged files."""
     codecs = package("zarr.codecs")
     return group.create_array(
@@ -27,7 +31,7 @@ def created(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, ...], 
     )  # fmt: skip
 
 
-def encoded(values: np.ndarray, count: int) -> bytes:
+def encode_chunk(values: np.ndarray, count: int) -> bytes:
     """Return the bytes of a chunk of `count` rows as Zarr writes them: little-endian, by Zstandard, with a CRC-32C."""
     checksum = package("google_crc32c").value
     zstd = package("numcodecs.zstd")
@@ -41,4 +45,44 @@ def encoded(values: np.ndarray, count: int) -> bytes:
 
 def fill(dtype: Any) -> Any:
     """Return the value of runs that were not evaluated."""
-    return np.nan if np.dtype(dtype).kind == "f" else int(Status.NOT_EVALUATED)
+    return np.nan if np.dtype(dtype).kind == "f" else int(Outcome.NOT_EVALUATED)
+
+
+# --- A study as labelled arrays of other packages: a Dataset of xarray, a DataFrame of pandas ---
+
+
+def dataset_of(study: Study) -> Any:
+    """Return an xarray Dataset: measures and statuses over the dimensions, quantities as coordinates."""
+    xarray = optional("xarray", "Datasets of studies", "studies")
+    coords: dict[str, Any] = {
+        name: (dim, values, {"units": study.units.get(name, "")}) for name, (dim, values) in study.over.items()
+    }
+    for name, count in study.dims.items():
+        coords.setdefault(name, (name, np.arange(count), {}))
+    dims, shape = tuple(study.dims), study.shape
+    texts = study.about.get("measures", {})
+    data: dict[str, Any] = {
+        name: (dims, x.reshape(shape), {"units": study.units.get(name, ""), "long_name": texts.get(name, name)})
+        for name, x in study.measures.items()
+    }
+    data["status"] = (dims, study.status.reshape(shape), flags())
+    data["failed_at"] = (dims, study.failed_at.reshape(shape), {"units": "s", "long_name": "time of the failure"})
+    plain = {name: x for name, x in study.about.items() if not isinstance(x, dict)}
+    return xarray.Dataset(data, coords, plain)
+
+
+def flags() -> dict[str, Any]:
+    """Return the meanings of statuses by the names of the CF conventions."""
+    return {
+        "long_name": "how the run ended",
+        "flag_values": [int(outcome) for outcome in Outcome],
+        "flag_meanings": " ".join(outcome.sentence.replace(" ", "_") for outcome in Outcome),
+    }
+
+
+def dataframe_of(study: Study) -> Any:
+    """Return a pandas DataFrame with a row per run: quantities, measures and the status."""
+    pandas = optional("pandas", "DataFrames")
+    names = [*study.over, *study.measures]
+    status = [Outcome(code).sentence for code in study.status]
+    return pandas.DataFrame({**{name: study.column(name) for name in names}, "status": status})

@@ -8,7 +8,7 @@ import pytest
 import kinetree as kt
 import strategies
 from interpreted import compute
-from kinetree.analysis.cost.counting import Cost, cost, generic_robot, in_revolutes
+from kinetree.analysis.cost import Cost, cost, generic_robot, in_revolutes
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.errors import InputError, ModelError, UnknownNameError
@@ -86,7 +86,7 @@ def test_errors_say_what_is_possible():
     arm = kt.load("planar_2r")
     with pytest.raises(UnknownNameError, match="no function 'inverse'"):
         arm.cost("inverse")
-    limp = kt.assemble("limp", [kt.Body("b")], [kt.Joint("j", "revolute", kt.GROUND, "b")])
+    limp = kt.build_mechanism("limp", [kt.Body("b")], [kt.Joint("j", "revolute", kt.GROUND, "b")])
     with pytest.raises(ModelError, match="no inertia resists the motion of joint 'j'"):
         cost(limp, "forward_dynamics")
     with pytest.raises(InputError, match="n = 0, branches = 1, 1 kinds; expected 1 or more of each"):

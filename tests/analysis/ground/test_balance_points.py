@@ -19,7 +19,7 @@ def test_an_inverted_pendulum_has_the_zero_moment_point_of_its_closed_form() -> 
     m, length, inertia = 3.1, 0.83, 0.21
     body = kt.Body("rod", m, (0.0, 0.0, length), (inertia, inertia, 0.01, 0.0, 0.0, 0.0))
     joint = kt.Joint("foot", "revolute", kt.GROUND, "rod", kt.Placement((0.4, -0.3, 0.0)), axis=(0.0, 1.0, 0.0))
-    system = kt.System(kt.assemble("pendulum", [body], [joint]))
+    system = kt.System(kt.build_mechanism("pendulum", [body], [joint]))
     q, w, a = np.array([[0.31], [-0.17]]), np.array([[0.9], [1.3]]), np.array([[2.1], [-0.7]])
     x, z = length * np.sin(q), length * np.cos(q)
     ax, az = z * a - x * w**2, -x * a - z * w**2
@@ -38,7 +38,7 @@ def pendulum(height: float) -> kt.System:
         kt.Joint("x", "prismatic", kt.GROUND, "x", axis=(1.0, 0.0, 0.0)),
         kt.Joint("y", "prismatic", "x", "mass", axis=(0.0, 1.0, 0.0)),
     ]
-    return kt.System(kt.assemble("linear_pendulum", bodies, joints))
+    return kt.System(kt.build_mechanism("linear_pendulum", bodies, joints))
 
 
 def test_a_linear_inverted_pendulum_comes_to_rest_over_its_capture_point() -> None:
@@ -73,6 +73,6 @@ def test_slopes_and_bad_planes() -> None:
         system.capture_point(q, qd, plane=3)
     with pytest.raises(InputError, match=r"the center of mass is -0.4 m above the plane"):
         system.capture_point(q, qd, plane=kt.Placement((0.0, 0.0, 1.0)))
-    light = kt.System(kt.assemble("light", system.bodies, system.joints, gravity=(0.0, 0.0, 0.0)))
+    light = kt.System(kt.build_mechanism("light", system.bodies, system.joints, gravity=(0.0, 0.0, 0.0)))
     with pytest.raises(InputError, match="'light' has no gravity"):
         light.capture_point(q, qd)

@@ -9,8 +9,7 @@ import pytest
 
 import everyday
 import kinetree as kt
-from kinetree.analysis.ground.balance_points import center_of_pressure
-from kinetree.analysis.ground.planes import plane_of
+from kinetree.analysis.ground.balance_points import center_of_pressure, plane_of
 from kinetree.errors import InputError, UnknownNameError
 from legged_bodies import standing
 from tolerance import assert_close
@@ -196,7 +195,7 @@ def test_boxes_on_each_other_press_with_their_weight() -> None:
     sizes, masses = {"lower": 0.4, "upper": 0.3}, {"lower": 3.1, "upper": 1.7}
     bodies = [kt.Body(x, masses[x], inertia=(0.02, 0.03, 0.04, 0.0, 0.0, 0.0)) for x in sizes]
     joints = [kt.Joint(f"root_{x}", "free", kt.GROUND, x) for x in sizes]
-    stack = kt.System(kt.assemble("stack", bodies, joints))
+    stack = kt.System(kt.build_mechanism("stack", bodies, joints))
     on_top = kt.Surface("plane", "lower", kt.Placement((0.0, 0.0, 0.1)))
     contacts = [
         kt.Contact("low", "lower", "box", (0.4, 0.3, 0.2), friction=0.6),

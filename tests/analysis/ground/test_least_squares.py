@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import everyday
-from kinetree.analysis.ground.cones import OPEN, SLIP, STICK, Cones, used
 from kinetree.analysis.ground.least_squares import smallest_forces
+from kinetree.contact_geometry.cone import OPEN, SLIP, STICK, Cones, used
 from tolerance import assert_close
 
 

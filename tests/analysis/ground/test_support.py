@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetree.analysis.ground.support import convex_hull, margin
+from kinetree.analysis.ground.balance_points import convex_hull, margin
 from tolerance import assert_close
 
 

@@ -8,7 +8,7 @@ import pytest
 import kinetree as kt
 from kinetree.analysis.kinematics.cartesian_motion import rotations
 from kinetree.analysis.kinematics.pose_targets import poses_of, rotation_vectors
-from kinetree.simulation.references import sampled
+from kinetree.simulation.acting.references import sampled
 from tolerance import assert_close
 
 START, END = np.array([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]), np.array([0.7, -0.4, 0.3, 0.5, 1.1, 0.1])

@@ -51,6 +51,24 @@ def test_time_steps_and_batches():
     assert once.names == exact.inputs == tuple(j.name for j in system.joints)
 
 
+def test_default_torques_hold_the_state():
+    """Leave out the torques, and find those that keep the velocities of a tree and of a closed mechanism constant."""
+    pendulum = kt.load("planar_2r")
+    q, qd = np.array([0.7, -1.1]), np.array([0.4, 1.3])
+    rest = pendulum.linearize(q)
+    held = pendulum.linearize(q, np.zeros(2), pendulum.gravity_torque(q))
+    assert_close(rest.A, held.A, 1e-13 * np.abs(held.A).max(), "at rest")
+    assert np.abs(rest.A - pendulum.linearize(q, tau=np.zeros(2)).A).max() > 1.0
+    moving, tau = pendulum.linearize(q, qd, dt=1e-3), pendulum.bias_torque(q, qd)
+    assert_close(moving.A, pendulum.linearize(q, qd, tau, dt=1e-3).A, 1e-13, "moving")
+    system, q, _, _ = library_state("four_bar")
+    found = system.linearize(q)
+    tau = system.inverse_dynamics(q, np.zeros(3), np.zeros(3), actuated=found.names)
+    assert_close(system.forward_dynamics(q, np.zeros(3), tau), np.zeros(3), 1e-9, "it stays at rest")
+    expected = system.linearize(q, np.zeros(3), tau)
+    assert_close(found.A, expected.A, 1e-9 * np.abs(expected.A).max(), "with loops")
+
+
 def test_loops():
     """Compare A of a five-bar with differences of motions that keep its loops closed."""
     system, q, qd, _ = library_state("five_bar")
@@ -72,16 +90,17 @@ def test_loops():
 
 
 def test_wrong_input_is_refused():
-    """Refuse wrong shapes and time steps, several closed states, velocities that open loops, and dead centers."""
+    """Refuse wrong shapes and time steps, shapes that do not fit, velocities that open loops, and dead centers."""
     arm = kt.load("planar_3r")
     with pytest.raises(InputError, match=r"linearize: qd has shape \(2,\); expected \[..., 3\]"):
         arm.linearize(np.zeros(3), np.zeros(2), np.zeros(3))
     with pytest.raises(InputError, match="linearize: dt is 0; expected more than 0"):
         arm.linearize(np.zeros(3), np.zeros(3), np.zeros(3), dt=0)
     system, q, qd, _ = library_state("four_bar")
-    with pytest.raises(InputError, match=r"linearize: q has shape \(1, 3\); with loops, give one state \[3\]"):
-        system.linearize(q[None], qd, np.zeros(3))
-    with pytest.raises(InputError, match="linearize: qd opens the loops; close it first: qd = arm.closing_speed"):
+    told = r"linearize: the leading shapes do not fit together: q \(2,\), qd \(\), tau \(3,\)"
+    with pytest.raises(InputError, match=told):
+        system.linearize(np.stack([q, q]), qd, np.zeros((3, 3)))
+    with pytest.raises(InputError, match=r"qd opens the loops: 'pin' \(position [xy]\) would part at .* m/s; give"):
         system.linearize(q, qd + 1.0, np.zeros(3))
     folded = kt.load("slider_crank")
     told = "'slider_crank' is at a singular position of its loops: 2 degrees of freedom at this instant, 1 nearby"

@@ -17,7 +17,7 @@ def double_pendulum() -> kt.System:
         kt.Joint("j0", "revolute", "ground", "b0", axis=(0.0, 0.0, 1.0)),
         kt.Joint("j1", "revolute", "b0", "b1", axis=(0.0, 0.0, 1.0), placement=kt.Placement((0.7, 0.0, 0.0))),
     ]
-    return kt.System(kt.assemble("double", bodies, joints, gravity=(9.81, 0.0, 0.0)))
+    return kt.System(kt.build_mechanism("double", bodies, joints, gravity=(9.81, 0.0, 0.0)))
 
 
 def test_a_small_mode_is_a_run():

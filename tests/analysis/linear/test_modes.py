@@ -25,7 +25,7 @@ def pendulum(links: int = 1, *, damping: float = 0.0) -> kt.System:
         )
         for k in range(links)
     ]  # fmt: skip
-    return kt.System(kt.assemble("pendulum", bodies, joints, gravity=(G, 0.0, 0.0)))
+    return kt.System(kt.build_mechanism("pendulum", bodies, joints, gravity=(G, 0.0, 0.0)))
 
 
 def test_pendulum():
@@ -55,6 +55,36 @@ def test_two_pendulums():
     assert str(found).splitlines()[0] == "mode  frequency [Hz]  damping  shape"
 
 
+def test_equilibrium_of_a_long_chain_is_the_catenary_of_its_links():
+    """Hang 90 links, more than derivatives are compiled for, between two points: the slopes of links rise linearly.
+
+    The horizontal force H is the same in all links, and the vertical one grows by the weight w of a link from joint
+    to joint. At the middle of link k, half its weight hangs, and the force is along it: tan(angle) = (V + k w) / H.
+    """
+    rope = kt.rope(2.3, 90, mass_per_metre=0.37, radius=0.004, ends=("pinned", "pinned"), span=1.7, joint="universal")
+    q = kt.equilibrium(rope)
+    ends = np.concatenate([rope.poses(q)[:, :3, 3], rope.pose(q, rope.mechanism.frames[-1].name)[None, :3, 3]])
+    way = np.diff(ends, axis=0)[:89]
+    slopes = way[:, 2] / np.hypot(way[:, 0], way[:, 1])
+    rise = np.diff(slopes)
+    assert rise.mean() > 1e-3  # the rope sags
+    assert_close(rise, np.full(88, rise.mean()), 1e-9 * np.abs(slopes).max(), "slopes of a catenary of links")
+
+
+def test_equilibrium_of_a_long_chain_with_springs():
+    """Balance a rope of 70 links that is clamped at an angle and bent by a torque, against its compiled torques."""
+    rope = kt.rope(1.9, 70, mass_per_metre=0.31, radius=0.01, bending=0.42, gravity=(3.1, 1.3, -9.2))
+    start, tau = rope.neutral(), np.zeros(rope.nv)
+    start[:2], tau[40] = (0.7, -0.3), 0.11
+    q = kt.equilibrium(rope, start, tau=tau, hold=rope.joints[0].name)
+    left = (rope.gravity_torque(q, forces=True) - tau)[2:]
+    assert_close(
+        left, np.zeros(rope.nv - 2), 1e-11 * np.abs(rope.gravity_torque(q, forces=False)).max(), "torques at rest"
+    )
+    assert_close(q[:2], start[:2], 0.0, "the held joint")
+    assert np.abs(q[2:]).max() > 0.03
+
+
 def test_torques_and_held_joints():
     """Balance a constant torque, and lock a joint; refuse positions that move, and mechanisms that fall forever."""
     system = pendulum(2)
@@ -74,7 +104,7 @@ def test_torques_and_held_joints():
         kt.equilibrium(kt.load("stanford"))
     with pytest.raises(InputError, match="equilibrium: hold is {'j1': 0.2}; give names of joints, which keep their"):
         kt.equilibrium(system, hold={"j1": 0.2})
-    with pytest.raises(InputError, match=r"equilibrium: tau has shape \(3,\); expected \[2\]"):
+    with pytest.raises(InputError, match=r"equilibrium: tau has shape \(3,\); expected \[..., 2\]"):
         kt.equilibrium(system, tau=np.zeros(3))
 
 

@@ -25,7 +25,9 @@ def test_torques_make_the_motion(name):
     need = arm.tree.inverse_dynamics(q, qd, qdd, wrenches=w)
     left = need - found.tau - arm.closure_jacobian(q).T @ found.multipliers
     assert_close(left, np.zeros(arm.nv), 1e-10 * max(1.0, np.abs(need).max()), "balance")
-    assert_close(arm.inverse_dynamics(q, qd, qdd, actuated=DRIVES[name], wrenches=w), found.tau, 0.0, "thin")
+    # With redundant equations the torques of one state come from a least squares problem, those alone from native code.
+    bound = 1e-13 * np.abs(found.tau).max() if name == "parallelogram" else 0.0
+    assert_close(arm.inverse_dynamics(q, qd, qdd, actuated=DRIVES[name], wrenches=w), found.tau, bound, "thin")
     passive = [k for k, axis in enumerate(found.axes) if axis not in DRIVES[name]]
     assert not found.tau[passive].any()
 
@@ -73,7 +75,7 @@ def test_too_few_actuators_come_near():
     axis, missing, unit = found.worst
     assert missing == np.abs(found.residual).max() and unit == "N m" and axis in found.axes
     text = "degrees of freedom: 2, actuated: 1, under-actuated; up to"
-    assert str(found).startswith(text) and str(found).endswith(f"are missing at {axis}")
+    assert found.summary().startswith(text) and found.summary().endswith(f"are missing at {axis}")
     with pytest.raises(
         InputError,
         match=f"the actuators drive 1 of 2 degrees of freedom and cannot make this motion: up to {missing:.3g} N m are "

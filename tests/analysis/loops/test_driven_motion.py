@@ -94,7 +94,7 @@ def test_a_sample_does_not_depend_on_its_batch(system):
 
 def test_other_values_compile_nothing_and_keep_what_is_asked(system, monkeypatch):
     """Check that other parameters fetch no code, and that only the arrays to keep are returned."""
-    from kinetree.compiler.runtime import cache
+    from kinetree.runtime import cache
 
     x, v, a = _crank(5)
     system.driven_motion(x, v, a, forces=True)
@@ -128,3 +128,20 @@ def test_unsuitable_drives_are_refused(system):
         system.driven_motion(x, actuated=["crank", "output"])
     with pytest.raises(kt.InputError, match="driven_motion needs a mechanism with loops"):
         kt.load("planar_2r").driven_motion({"joint1": [0.1, 0.2]})
+
+
+def test_numbers_are_one_instant():
+    """Give numbers instead of arrays, and find the motion of one instant without an axis of time."""
+    arm = kt.load("four_bar")
+    options = {
+        "speeds": {"crank": 1.3},
+        "accelerations": {"crank": -0.7},
+        "q_guess": arm.assemble(hold={"crank": 0.41}),
+    }
+    one = arm.driven_motion({"crank": 0.43}, **options)
+    whole = arm.driven_motion({"crank": [0.43]}, **options)
+    assert one.q.shape == (arm.nq,) and one.tau.shape == (arm.nv,) and one.closed.shape == () and one.closed
+    for name in ("q", "qd", "qdd", "tau"):
+        assert (getattr(one, name) == getattr(whole, name)[0]).all()
+    with pytest.raises(kt.AssemblyError, match="with slider = 5 m held"):
+        kt.load("slider_crank").driven_motion({"slider": 5.0})

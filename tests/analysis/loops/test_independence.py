@@ -150,7 +150,7 @@ def test_open_positions_and_speeds_are_refused():
     q = system.assemble()
     with pytest.raises(InputError, match=r"q is open at loop 'pin' by .* mm; close it first: q = arm.assemble\(q\)"):
         system.consistent_speeds(q + np.array([0.1, 0, 0]), {"crank": 1.0})
-    with pytest.raises(InputError, match=r"qd opens 'pin' \(position y\) by 76 mm/s; make it consistent"):
+    with pytest.raises(InputError, match=r"qd opens the loops: 'pin' \(position y\) would part at 0.076 m/s; give qd"):
         system.consistent_accelerations(q, [2.0, 0.0, 0.0], {})
     with pytest.raises(InputError, match=r"q has shape \(2,\); expected \[..., 3\]"):
         system.consistent_speeds(q[:2], {})

@@ -10,8 +10,8 @@ import kinetree as kt
 from closed_mechanisms import DRIVES, library_state
 from cut_rings import planar, spatial
 from kinetree.errors import InputError, UnknownNameError
-from kinetree.model import GROUND, Body, Joint, Loop, Placement, assemble
-from kinetree.model.mechanism import resolved
+from kinetree.model import GROUND, Body, Joint, Loop, Placement, build_mechanism
+from kinetree.model.mechanism import resolve_parts
 from planar_loops import free_rod
 from tolerance import assert_close
 
@@ -27,7 +27,7 @@ def door(**options) -> kt.System:
     body = Body("door", 12.0, (0.35, 0.0, 0.4), (0.9, 1.3, 0.6, 0.0, 0.0, 0.0))
     lower = Joint("lower", "revolute", GROUND, "door", Placement((0.0, 0.0, 0.1)))
     upper = Loop("upper", "revolute", GROUND, "door", Placement((0.0, 0.0, 0.9)), Placement((0.0, 0.0, 0.8)))
-    return kt.System(assemble("door", [body], [lower], loops=[upper], **options))
+    return kt.System(build_mechanism("door", [body], [lower], loops=[upper], **options))
 
 
 @everyday.long
@@ -58,7 +58,7 @@ def test_bodies_are_in_balance(name):
     found = arm.loads(q, qd, qdd=qdd, actuated=drives)
     w, poses = np.zeros((len(arm.bodies), 6)), arm.poses(q)
     index = {b.name: k for k, b in enumerate(arm.bodies)}
-    for loop in resolved(arm.mechanism.loops, arm.mechanism.values()):
+    for loop in resolve_parts(arm.mechanism.loops, arm.mechanism.values()):
         n, f = np.split(found.at(loop.name, axes="world"), 2)
         point = poses[index[loop.body_b]] @ [*loop.placement_b.translation, 1.0]
         for body, sign in ((loop.body_b, 1.0), (loop.body_a, -1.0)):

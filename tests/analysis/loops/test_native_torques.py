@@ -9,8 +9,8 @@ import pytest
 import everyday
 import kinetree as kt
 from closed_mechanisms import DRIVES, closed_mechanisms, library_state, motion
-from kinetree.analysis.loops.acting import Acting
 from kinetree.analysis.loops.actuation import dofs
+from kinetree.analysis.loops.constraints import Acting
 from kinetree.analysis.loops.native_torques import native_loads, native_torques
 from kinetree.formulations.closed_system import closed_equations
 from tolerance import assert_close

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree import load
-from kinetree.analysis.loops.nearest_motion import nearest_motion
+from kinetree.analysis.loops.driven_motion import nearest_motion
 from tolerance import assert_close
 
 

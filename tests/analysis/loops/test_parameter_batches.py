@@ -7,7 +7,7 @@ import pytest
 
 import everyday
 import kinetree as kt
-from kinetree.compiler.runtime import cache
+from kinetree.runtime import cache
 from sprung_mechanisms import sprung
 from tolerance import assert_close
 

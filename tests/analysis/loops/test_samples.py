@@ -13,7 +13,7 @@ def test_pieces_are_rows_of_broadcast_arrays(monkeypatch):
     monkeypatch.setattr(module, "CHUNK", 4)
     rng = np.random.default_rng(0)
     q, parameters, held = rng.normal(size=(5, 1, 3)), rng.normal(size=(2,)), rng.normal(size=(3,))
-    samples = Samples.of({"q": q, "parameters": parameters, "none": None}, {"hold": {1: held}})
+    samples = Samples.of({"q": q, "parameters": parameters, "none": None}, {"hold": {(1,): held[:, None]}})
     assert samples.lead == (5, 3) and samples.steps == 1
     whole = np.broadcast_to(q, (5, 3, 3)).copy()
     rows = [piece.array("q") for piece in samples.pieces()]
@@ -29,7 +29,7 @@ def test_pieces_are_rows_of_broadcast_arrays(monkeypatch):
 def test_motions_are_read_instant_by_instant():
     """Read a motion that is the same for all runs as views of one row, and measure its steps."""
     held, values = np.array([0.1, 0.3, 0.7, 0.6]), np.arange(10.0).reshape(5, 1, 2)
-    samples = Samples.of({"parameters": values}, {"hold": {0: held}}, motion=True)
+    samples = Samples.of({"parameters": values}, {"hold": {(0,): held[:, None]}}, motion=True)
     assert samples.runs == (5,) and samples.steps == 4
     (piece,) = samples.pieces()
     zeros = np.broadcast_to(0.0, (5, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import everyday
 import kinetree as kt
 import strategies
-from kinetree.analysis.symbolic.equations import equations
+from kinetree.analysis.equations import equations
 from kinetree.errors import InputError, ModelError
 from tolerance import assert_close
 
@@ -96,14 +97,14 @@ def test_planar_3r_is_the_textbook():
     assert_as_in_textbook(
         kt.load("planar_3r").equations("inertia_matrix", symbols="all"),
         {
-            (0, 2): "I3zz + m3*c3**2 + m3*l3*c3*cos(q3) + m3*l2*c3*cos(q2 + q3)",
-            (1, 1): "I2zz + I3zz + m2*c2**2 + m3*l3**2 + m3*c3**2 + 2*m3*l3*c3*cos(q3)",
+            (0, 2): "I3zz + m3*c3**2 + m3*l2*c3*cos(q3) + m3*l1*c3*cos(q2 + q3)",
+            (1, 1): "I2zz + I3zz + m2*c2**2 + m3*l2**2 + m3*c3**2 + 2*m3*l2*c3*cos(q3)",
             (2, 2): "I3zz + m3*c3**2",
         },
     )
     assert_as_in_textbook(
         kt.load("planar_3r").equations("gravity_torque", symbols="all"),
-        {(2,): "m3*c3*g*cos(q1 + q2 + q3)", (1,): "(m2*c2 + m3*l3)*g*cos(q1 + q2) + m3*c3*g*cos(q1 + q2 + q3)"},
+        {(2,): "m3*c3*g*cos(q1 + q2 + q3)", (1,): "(m2*c2 + m3*l2)*g*cos(q1 + q2) + m3*c3*g*cos(q1 + q2 + q3)"},
     )
 
 
@@ -179,10 +180,88 @@ def test_angles_that_are_not_right():
 def test_frames_and_sliding_joints():
     """Print the pose of a frame, and the Jacobian of a slider."""
     made = kt.load("planar_2r").equations("pose", frame="tool", symbols="all")
-    assert_as_in_textbook(made, {(0, 3): "l2*cos(q1) + f1*cos(q1 + q2)", (2, 3): "0", (0, 1): "-sin(q1 + q2)"})
+    assert_as_in_textbook(made, {(0, 3): "l1*cos(q1) + l2*cos(q1 + q2)", (2, 3): "0", (0, 1): "-sin(q1 + q2)"})
     slider = kt.from_dh([{"joint": "prismatic", "mass": 2.0}])
     assert_as_in_textbook(slider.equations("jacobian", frame="link1"), {(5, 0): "1", (0, 0): "0"})
     assert str(slider.equations("inertia_matrix")) == "I[0][0] = 2"
+
+
+def test_the_legend_says_what_the_symbols_are():
+    """Read the lengths of the links of a planar arm and of a four-bar, and the joints of the coordinates."""
+    arm = kt.load("planar_2r").equations("pose", frame="tool", symbols="all")
+    names = {str(s): text for s, text in arm.legend.items()}
+    assert names["l1"] == "length of link1, to joint2 [m]" and names["l2"] == "length of link2, to tool [m]"
+    assert names["q2"] == "q of joint2"
+    assert "  l1 = 0.3: length of link1, to joint2 [m]" in str(arm).splitlines()
+    bars = kt.load("four_bar").equations("closure_residual", symbols="all")
+    lengths = {str(s): value for s, value in bars.parameters.items()}
+    assert lengths == {"l0": 0.0895, "l1": 0.038, "l2": 0.1152, "l3": 0.1152}
+
+
+def test_a_closed_mechanism_says_what_closes_it():
+    """Read that the inertia is that of the open tree, and find its constraint zero where the loops are closed."""
+    system = kt.load("four_bar")
+    made = system.equations("inertia_matrix", symbols="all")
+    assert "This is I of the open tree, every joint free; closed by 'pin' where -l0*cos(q1) - l1 + " in str(made)
+    assert "(pin, position y); see reduced()." in str(made)
+    assert r"(open tree; loops close where }" in made.latex() and "of the open tree" in made.python()
+    gaps = sympy.lambdify([made.arguments["q"], list(made.parameters)], made.loops.gaps)
+    values = list(made.parameters.values())
+    for angle in (0.3, 2.1, 4.4):
+        q = system.assemble(hold={"crank": angle})
+        assert_close(gaps(q, values), [0.0, 0.0], 1e-15, "gaps of a closed position")
+        open_ = q + np.array([0.0, 0.1, -0.2])
+        expected = system.closure_residual(open_)
+        found = np.array(gaps(open_, values))
+        assert_close(np.sort(np.abs(found)), np.sort(np.abs(expected))[-2:], 1e-15, "gaps of an open position")
+
+
+@pytest.mark.parametrize("name", everyday.some(["four_bar", "slider_crank", "hoeken", "parallelogram"]))
+def test_reduced_equations_are_those_of_the_closed_mechanism(name):
+    """Compare reduced inertia, gravity and torques with G^T I G by numbers, and with the torque of the drive."""
+    system = kt.load(name)
+    lead = system.independent().names[0]
+    made = {f: system.equations(f, symbols="all").reduced(lead) for f in ("inertia_matrix", "gravity_torque")}
+    torque = None if name == "parallelogram" else system.equations("inverse_dynamics", symbols="all").reduced(lead)
+    q = system.assemble(hold={lead: system.assemble()[system.independent().at[0]] + 0.2})
+    qd = system.consistent_speeds(q, {lead: 1.7})
+    qdd = system.consistent_accelerations(q, qd, {lead: -2.3})
+    G, scope = system.independent(q, prefer=lead).G, {}
+    for function in (*made.values(), *([torque] if torque else [])):
+        exec(function.python(), scope)
+    inertia = G.T @ system.inertia_matrix(q) @ G
+    assert_close(scope["reduced_inertia_matrix"](q), inertia, 1e-12 * np.abs(inertia).max(), "inertia")
+    weight = G.T @ system.gravity_torque(q)
+    assert_close(scope["reduced_gravity_torque"](q), weight, 1e-12 * max(1.0, np.abs(weight).max()), "gravity")
+    energy = 0.5 * 1.7**2 * inertia[0, 0]
+    assert_close(energy, system.kinetic_energy(q, qd), 1e-12 * energy, "kinetic energy")
+    assert made["inertia_matrix"].shape == (1, 1) and f"entries are those of {lead}, and q" in str(
+        made["inertia_matrix"]
+    )
+    if torque:
+        driven = system.inverse_dynamics(q, qd, qdd, actuated=lead, forces=False)
+        found = scope["reduced_inverse_dynamics"](q, qd, qdd)
+        assert_close(found, driven[list(system.independent(q, prefer=lead).at)], 1e-11 * np.abs(driven).max(), "drive")
+
+
+def test_what_has_no_reduced_form_says_so(planar):
+    """Ask for the reduced form of an open arm and of bias torques, and for a joint that is not independent."""
+    with pytest.raises(InputError, match="inertia_matrix has no reduced form here; inertia_matrix, gravity_to"):
+        planar.equations().reduced()
+    bars = kt.load("four_bar")
+    with pytest.raises(InputError, match="bias_torque has no reduced form here"):
+        bars.equations("bias_torque").reduced()
+    with pytest.raises(InputError, match="'coupler' is not independent beside crank where the mechanism is assembled"):
+        bars.equations().reduced(["crank", "coupler"])
+
+
+def test_own_forces_are_named_as_left_out():
+    """Read that a spring is not part of the printed torques."""
+    arm = kt.load("planar_2r").mechanism
+    sprung = kt.System(replace(arm, joints=tuple(replace(j, damping=(0.3,)) for j in arm.joints)))
+    assert str(sprung.equations("gravity_torque")).endswith(
+        "Springs, damping and friction of the mechanism are left out."
+    )
 
 
 def test_latex_reads_like_a_book(planar):
@@ -207,7 +286,7 @@ def test_what_cannot_be_printed_says_so(planar):
         planar.equations("forward_dynamics")
     with pytest.raises(InputError, match="symbols is 'some'; expected one of declared, all, none"):
         planar.equations(symbols="some")
-    clash = kt.assemble(
+    clash = kt.build_mechanism(
         "c", [kt.Body("b", 1.0)], [kt.Joint("j", "revolute", kt.GROUND, "b")], parameters=[kt.Parameter("q1", 1.0)]
     )
     with pytest.raises(InputError, match="the parameter 'q1' has the name of a coordinate"):

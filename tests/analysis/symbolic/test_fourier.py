@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from kinetree.analysis.symbolic import fourier
-from kinetree.analysis.symbolic.fourier import Sum, exact
+from kinetree.analysis import fourier
+from kinetree.analysis.fourier import Sum, exact
 from kinetree.errors import InputError
 
 x, y, m = Sum.symbol("x"), Sum.symbol("y"), Sum.symbol("m")

@@ -12,8 +12,7 @@ import everyday
 import kinetree as kt
 import strategies
 from kinetree import library
-from kinetree.analysis.verify.answers import Answers, NotRun
-from kinetree.analysis.verify.comparisons import FACTOR, Comparison
+from kinetree.analysis.verify.comparisons import FACTOR, Answers, Comparison, NotRun
 from kinetree.analysis.verify.referee import EPS, verify
 from kinetree.analysis.verify.routes import ROUTES, Route, formulation
 from kinetree.errors import InputError, ModelError, UnknownNameError
@@ -198,14 +197,16 @@ def test_pinocchio_says_which_inertia_it_refuses():
     pytest.importorskip("pinocchio")
     body = kt.Body("odd", 1.0, (0.1, 0.0, 0.0), (-1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     joint = kt.Joint("hinge", "revolute", kt.GROUND, "odd", axis=(0.0, 1.0, 0.0))
-    found = verify(kt.System(kt.assemble("odd", [body], [joint], lenient=True)), 1, routes=["pinocchio", "denoc"])
+    found = verify(
+        kt.System(kt.build_mechanism("odd", [body], [joint], lenient=True)), 1, routes=["pinocchio", "denoc"]
+    )
     assert found
     assert "Pinocchio refuses the inertia of body 'odd'" in found.row("pinocchio").reason
 
 
 def test_a_missing_package_is_a_reason(monkeypatch):
     """Hide a peer and read that it is not installed, in the row and in the table."""
-    monkeypatch.delitem(sys.modules, "kinetree.analysis.verify.peers.mujoco", raising=False)
+    monkeypatch.delitem(sys.modules, "kinetree.analysis.verify.mujoco", raising=False)
     monkeypatch.setitem(sys.modules, "mujoco", None)
     found = verify(kt.load("planar_2r"), 1, routes=["mujoco"])
     assert not found
@@ -215,7 +216,7 @@ def test_a_missing_package_is_a_reason(monkeypatch):
 
 def test_a_missing_module_of_ours_is_a_failure(monkeypatch):
     """Report a missing module of Kinetree as a failure, not as a package to install."""
-    monkeypatch.setitem(sys.modules, "kinetree.analysis.verify.peers.mujoco", None)
+    monkeypatch.setitem(sys.modules, "kinetree.analysis.verify.mujoco", None)
     assert verify(kt.load("planar_2r"), 1, routes=["mujoco"]).row("mujoco").verdict == "FAILED"
 
 
@@ -261,7 +262,7 @@ def test_singular_inertia_leaves_out_accelerations():
         kt.Joint("j1", "revolute", kt.GROUND, "a", axis=(0.0, 1.0, 0.0)),
         kt.Joint("j2", "revolute", "a", "b", axis=(1.0, 0.0, 0.0)),
     ]
-    found = verify(kt.System(kt.assemble("limp", bodies, joints)), 2, routes=["denoc", "operators"])
+    found = verify(kt.System(kt.build_mechanism("limp", bodies, joints)), 2, routes=["denoc", "operators"])
     assert found and found.condition == np.inf
     assert set(found.row("denoc").comparisons) == {"tau", "I", "gravity", "bias"}
 
@@ -283,7 +284,7 @@ def _stops(mechanism):
 
 def test_a_mechanism_without_motion_has_nothing_to_compare():
     """Verify a body welded to the ground and read that nothing moves."""
-    weld = kt.assemble("rock", [kt.Body("b", 1.0)], [kt.Joint("j", "fixed", kt.GROUND, "b")])
+    weld = kt.build_mechanism("rock", [kt.Body("b", 1.0)], [kt.Joint("j", "fixed", kt.GROUND, "b")])
     found = verify(kt.System(weld))
     assert found and found.worst is None
     assert found.summary() == "rock has no degrees of freedom: there is nothing to compare."
@@ -370,3 +371,10 @@ def robots_folder():
         if robots.is_dir():
             return robots
     pytest.skip("example-robot-data is not installed")
+
+
+def test_the_route_of_lagrange_needs_casadi(monkeypatch):
+    """Verify without CasADi: its route is not run, with the reason, and the others agree."""
+    monkeypatch.setitem(sys.modules, "casadi", None)
+    found = kt.load("planar_2r").verify(2, routes=["denoc", "lagrange"])
+    assert found and [row.reason for row in found.rows] == ["", "casadi is not installed"]

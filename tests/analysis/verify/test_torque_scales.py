@@ -11,8 +11,8 @@ import pytest
 import kinetree as kt
 import strategies
 from interpreted import compute
-from kinetree.analysis.body_motion import body_motions
-from kinetree.analysis.verify.torque_scales import torque_scale
+from kinetree.analysis.ledger import body_motions
+from kinetree.analysis.verify.referee import torque_scale
 from tolerance import assert_close
 
 
@@ -30,7 +30,7 @@ def test_no_torque_exceeds_its_scale(mechanism, seed):
 def test_a_point_on_a_string_reaches_its_scale():
     """Rotate a point mass about an axis perpendicular to gravity: for a single mass point the bound is reached."""
     body = kt.Body("bob", 2.0, (0.0, 0.0, -0.5))
-    pendulum = kt.assemble("p", [body], [kt.Joint("j", "revolute", kt.GROUND, "bob", axis=(0.0, 1.0, 0.0))])
+    pendulum = kt.build_mechanism("p", [body], [kt.Joint("j", "revolute", kt.GROUND, "bob", axis=(0.0, 1.0, 0.0))])
     assert_close(torque_scale(pendulum, np.array([np.pi / 2])), [2.0 * 9.81 * 0.5], 1e-14)
 
 

@@ -8,8 +8,8 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.compiler.derive import products
-from kinetree.compiler.derive.accelerations import product_of_accelerations
 from kinetree.compiler.derive.build import tangent_charts
+from kinetree.compiler.derive.closed import product_of_accelerations
 from kinetree.compiler.lower.build import Request, build
 from kinetree.model import parse
 from strategies import random_mechanism
@@ -65,7 +65,7 @@ def test_products_with_parameters_and_forces(kind):
     ]
     arm = kt.Body("arm", 0.8, (0.2, 0.0, 0.1), (0.03, 0.04, 0.02, 0.0, 0.0, 0.0))
     free = [kt.Parameter("m", 1.3, free=True), kt.Parameter("l", 0.7, free=True)]
-    mechanism = kt.assemble("bob", [arm, bob], joints, parameters=free)
+    mechanism = kt.build_mechanism("bob", [arm, bob], joints, parameters=free)
     request = Request("forward_dynamics", forces=True).checked(mechanism)
     found, wanted, _ = both(mechanism, request, kind, ("q", "qd", "tau", "parameters"))
     compare(found, wanted, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetree.compiler.derive.chains import chained
+from kinetree.compiler.derive.pages import chain_sums
 from kinetree.compiler.ir.operations import Op
 from native_program import traced
 from tolerance import assert_close
@@ -23,7 +23,7 @@ def values(program, count: int):
 def test_products_come_last():
     """Write a tree of four products and two other terms, some of them negative, as one chain without negations."""
     p = traced(lambda a, b, c, d, e, f: [(a * b - c * d) - (e - (-(a * c) + (f - b * d)))], 6)
-    q = chained(p)
+    q = chain_sums(p)
     assert kinds(q)[-5:] == [op for op in kinds(q) if op in (Op.ADD, Op.SUB)]
     assert Op.NEG not in kinds(q)
     last = q.ops[q.results[0][0]]
@@ -37,7 +37,7 @@ def test_products_come_last():
 def test_negative_sums_are_negated_once():
     """Write a sum of negative terms as a chain with one negation at its end."""
     p = traced(lambda a, b, c, d: [-(a * b) - c - d * c], 4)
-    q = chained(p)
+    q = chain_sums(p)
     assert kinds(q).count(Op.NEG) == 1
     assert_close(values(q, 4), values(p, 4), 1e-14)
 
@@ -50,6 +50,6 @@ def test_shared_values_and_short_sums_stay():
         return [product + c, product - d, total + a * d, total - b * c, (a + b) + (c + d), total]
 
     p = traced(shared, 4)
-    q = chained(p)
+    q = chain_sums(p)
     assert sorted(kinds(q)) == sorted(kinds(p))
     assert np.array_equal(values(q, 4), values(p, 4))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import everyday
-from kinetree.compiler.derive.order import compact, values_in_use
-from kinetree.compiler.derive.pages import page
+from kinetree.compiler.derive.pages import compact, page, values_in_use
 from kinetree.compiler.ir.operations import Op
-from kinetree.compiler.ir.ordering import depth_first
+from kinetree.compiler.ir.staging import depth_first
 from kinetree.compiler.lower.build import Request
 from native_program import traced
 from strategies import random_mechanism

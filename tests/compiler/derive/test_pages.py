@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kinetree.compiler.derive import pages
-from kinetree.compiler.derive.order import values_in_use
+from kinetree.compiler.derive.pages import values_in_use
 from kinetree.compiler.ir.operations import Op
 from kinetree.compiler.lower.build import Request
 from strategies import random_mechanism

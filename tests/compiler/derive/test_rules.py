@@ -8,7 +8,7 @@ import pytest
 from high_precision import difference
 from kinetree.algebra import scalars
 from kinetree.compiler.derive.jacobians import MODES, derivative
-from kinetree.compiler.derive.rules import RULES
+from kinetree.compiler.derive.recorded import RULES
 from kinetree.compiler.ir.operations import BOOLEANS, OPERATIONS, Op
 from native_program import traced
 from tolerance import assert_close

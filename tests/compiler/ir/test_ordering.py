@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kinetree.compiler.ir.operations import Op
-from kinetree.compiler.ir.ordering import limb_by_limb
 from kinetree.compiler.ir.program import Array, Program
+from kinetree.compiler.ir.staging import limb_by_limb
 from kinetree.compiler.ir.trace import Trace
 
 N = 12

@@ -8,8 +8,8 @@ import pytest
 from kinetree.compiler.lanes.builder import Builder
 from kinetree.compiler.lanes.form import OPERATIONS, Kernel, Kind, Let
 from kinetree.compiler.lanes.interpret import interpret
-from kinetree.compiler.runtime.native import native_kernel
-from native_program import traced
+from kinetree.runtime.native import native_kernel
+from native_program import sorted_numbers, sorting, traced
 
 
 def exercise() -> Kernel:
@@ -56,6 +56,16 @@ def exercise() -> Kernel:
         rounds[2] = odd.where(own_turns.value, 0.0)
         rounds[3] = (index.value >= 2).where(s, 0.0)
     return k.kernel()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_lanes_have_indices_of_their_own(dtype):
+    """Sort the numbers of each lane natively and interpreted, and compare with NumPy."""
+    x = sorted_numbers(21).astype(dtype)
+    (found,) = interpret(sorting(), x, dtype=dtype)
+    expected = np.stack([np.concatenate([row[row > 0], row[row <= 0]]) for row in x]) * np.asarray(10.0, dtype)
+    np.testing.assert_array_equal(found[:, :5], expected)
+    np.testing.assert_array_equal(native_kernel(sorting(), dtype)(x), found)
 
 
 def operations_of(body) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetree.compiler.lower.common_normals import CROSSING, FAR, foot, main_children, normal
+from kinetree.compiler.lower.working_frames import CROSSING, FAR, foot, main_children, normal
 from tolerance import assert_close
 
 Z = np.array([0.0, 0.0, 1.0])

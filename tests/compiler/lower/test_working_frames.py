@@ -71,7 +71,7 @@ def test_almost_parallel_axes_lose_no_digits(tilt, monkeypatch):
                  kt.Placement(j.placement.translation, from_rpy(tilt, -0.6 * tilt, rng.uniform(-3, 3))))
         for j in made.joints
     ]  # fmt: skip
-    mechanism = kt.assemble("tilted", made.bodies, joints)
+    mechanism = kt.build_mechanism("tilted", made.bodies, joints)
     q, qd, qdd = rng.normal(size=(3, 5))
     chosen = build(mechanism, Request("inverse_dynamics"))
     tau = chosen.interpret(q, qd, qdd)[0]

@@ -15,11 +15,10 @@ from interpreted import relative
 from kinetree import InputError, System
 from kinetree.compiler.ir.operations import COSTS, OPERATIONS, Op
 from kinetree.compiler.rolled.bound import BoundProgram
-from kinetree.compiler.rolled.context import RolledUnit
-from kinetree.compiler.rolled.program import CLASS, COUNT
-from kinetree.compiler.runtime.function import Function
-from kinetree.compiler.runtime.rolled_matrices import MatrixProgram
-from kinetree.model import Body, Joint, Parameter, Placement, assemble, parse
+from kinetree.compiler.rolled.program import CLASS, COUNT, RolledUnit
+from kinetree.model import Body, Joint, Parameter, Placement, build_mechanism, parse
+from kinetree.runtime.function import Function
+from kinetree.runtime.rolled import MatrixProgram
 from strategies import State, random_mechanism
 from tolerance import assert_close
 
@@ -36,7 +35,9 @@ def with_parameters() -> System:
         Joint(f"j{k}", "revolute", f"b{k - 1}" if k else "ground", f"b{k}", Placement((parse("l*l"), 0.1, 0.0)))
         for k in (0, 1)
     ]
-    return System(assemble("formulas", bodies, joints, parameters=[Parameter(n, 0.7, free=True) for n in ("l", "m")]))
+    return System(
+        build_mechanism("formulas", bodies, joints, parameters=[Parameter(n, 0.7, free=True) for n in ("l", "m")])
+    )
 
 
 def rolled(system: System, name: str) -> tuple[Function, list[np.ndarray]]:
@@ -81,7 +82,7 @@ def test_costs_are_those_of_scalars_that_count(system, name):
 @pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
 def test_costs_are_those_of_the_emitted_code(name):
     """Count the products in the native loops of a chain of 300, body by body, and find those of the cost."""
-    from kinetree.compiler.targets.llvm.rolled import emit_rolled
+    from kinetree.targets.llvm.rolled import emit_rolled
 
     f = kt.chain(300).function(name)
     bound = f.program

@@ -6,7 +6,7 @@ import pytest
 
 from kinetree.algebra.spatial import Twist, Wrench
 from kinetree.compiler.ir.trace import Trace
-from kinetree.compiler.rolled.fields import Patterns, RollError, mapped, scalars
+from kinetree.compiler.rolled.records import Patterns, RollError, map_scalars, scalars
 
 
 class Holder:
@@ -21,7 +21,7 @@ def test_scalars_of_nested_fields():
     """Change every scalar of tuples, types of `algebra` and plain objects."""
     x = [(Twist((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)), Holder(7.5, None)), "name", 8]
     assert scalars(x) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.5, 8]
-    twice = mapped(x, lambda a: 2 * a)
+    twice = map_scalars(x, lambda a: 2 * a)
     assert twice[0][0] == Twist((2.0, 4.0, 6.0), (8.0, 10.0, 12.0))
     assert (twice[0][1].x, twice[0][1].note, twice[1:]) == (15.0, None, ["name", 16])
     assert x[0][1].x == 7.5

@@ -31,7 +31,7 @@ def tilted(tilt: float, *, facing: bool) -> kt.Mechanism:
         ))
         for j in made.joints
     ]  # fmt: skip
-    return kt.assemble("tilted", made.bodies, joints)
+    return kt.build_mechanism("tilted", made.bodies, joints)
 
 
 @pytest.mark.parametrize("facing", [True, False])

@@ -7,7 +7,7 @@ import numpy as np
 import kinetree as kt
 from kinetree.compiler.lower.sweeps import Tree
 from kinetree.compiler.rolled.program import CLASS, COUNT, PARENT
-from kinetree.compiler.rolled.tables import bodies_of, class_numbers, known
+from kinetree.compiler.rolled.tables import bodies_of, class_numbers, known_numbers
 from strategies import random_mechanism
 
 
@@ -63,11 +63,11 @@ def test_almost_parallel_axes_are_not_lean():
         kt.Joint("2", "revolute", "a", "b", kt.Placement((0.3, 0.2, 0.1), turn)),
         kt.Joint("3", "revolute", "b", "c", kt.Placement((0.3, 0.2, 0.1))),
     ]
-    b = bodies_of(kt.assemble("tilted", links, joints))
+    b = bodies_of(kt.build_mechanism("tilted", links, joints))
     assert [b.classes[c].lean for c in b.of_class] == [False, False, True]
 
 
 def test_known_numbers():
     """Find the zeros and ones that all bodies of a class share, and no other numbers."""
     x = {"a": np.zeros(3), "b": np.array([0.0, 1.0, 0.0]), "c": -np.ones(3), "d": np.full(3, 0.5), "e": [1.0, "x"]}
-    assert known(x) == {"a": 0.0, "c": -1.0}
+    assert known_numbers(x) == {"a": 0.0, "c": -1.0}

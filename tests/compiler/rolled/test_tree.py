@@ -14,9 +14,9 @@ import kinetree as kt
 from interpreted import relative
 from kinetree import InputError, System
 from kinetree.compiler.lower.build import CLOSING, UNROLLED, Request, build
-from kinetree.compiler.runtime.function import Function
 from kinetree.dynamics import ALGORITHMS
-from kinetree.model import GROUND, Body, Frame, Joint, Mechanism, Parameter, Placement, assemble, parse
+from kinetree.model import GROUND, Body, Frame, Joint, Mechanism, Parameter, Placement, build_mechanism, parse
+from kinetree.runtime.function import Function
 from strategies import ALL, State, examples, moving_mechanisms, random_mechanism
 from tolerance import assert_close
 
@@ -125,7 +125,7 @@ def parametric() -> Mechanism:
     ]  # fmt: skip
     tool = Frame("tool", "b4", Placement((parse("1.1*l"), 0.1, 0.0)))
     parameters = [Parameter("l", 0.3, free=True), Parameter("mass", 1.3, free=True)]
-    return assemble("formulas", bodies, joints, frames=[tool], parameters=parameters)
+    return build_mechanism("formulas", bodies, joints, frames=[tool], parameters=parameters)
 
 
 @pytest.mark.parametrize(

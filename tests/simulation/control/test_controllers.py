@@ -10,13 +10,21 @@ import pytest
 import everyday
 from forces_by_numpy import rates_of, torques
 from interpreted import compute, relative
-from kinetree import InputError, Joint, Limits, ModelError, Parameter, Sampled, System, assemble, load, simulate
+from kinetree import InputError, Joint, Limits, ModelError, Parameter, Sampled, System, build_mechanism, load, simulate
 from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
-from kinetree.simulation import smooth
-from kinetree.simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated, Sum
-from kinetree.simulation.rates import rates
-from kinetree.simulation.references import Cosine, Cycloid, Hold, sampled
+from kinetree.simulation.acting import smooth
+from kinetree.simulation.acting.controllers import (
+    PD,
+    ComputedTorque,
+    FeedForward,
+    PDGravity,
+    Saturated,
+    Sum,
+    TorqueFunction,
+)
+from kinetree.simulation.acting.rates import rates
+from kinetree.simulation.acting.references import Cosine, Cycloid, Hold, sampled
 from native_program import gufunc
 from strategies import State, body, random_mechanism
 from tolerance import assert_close
@@ -55,7 +63,9 @@ EXPECTED = {
     ),
     "saturated": (Saturated(PD(K, C, REFERENCE), 7.0), lambda: np.clip(K * E + C * DE, -7.0, 7.0)),
     "function": (
-        Function(lambda t, q, qd: [smooth.sin(t) * a - b * smooth.absolute(b) for a, b in zip(q, qd, strict=True)]),
+        TorqueFunction(
+            lambda t, q, qd: [smooth.sin(t) * a - b * smooth.absolute(b) for a, b in zip(q, qd, strict=True)]
+        ),
         lambda: np.sin(T)[:, None] * S.q - S.qd * np.abs(S.qd),
     ),
 }
@@ -129,7 +139,7 @@ def test_controllers_see_free_parameters():
     rng = np.random.default_rng(3)
     bob = replace(body("bob", rng), mass=parse("2 * m"))
     hinge = Joint("hinge", "revolute", "ground", "bob", axis=(0.0, 1.0, 0.2))
-    mechanism = assemble("pendulum", [bob], [hinge], parameters=[Parameter("m", 1.0, free=True)])
+    mechanism = build_mechanism("pendulum", [bob], [hinge], parameters=[Parameter("m", 1.0, free=True)])
     q, qd = np.array([[0.3]]), np.array([[0.7]])
     qdd = rates_of(mechanism, q, qd, control=ComputedTorque(4.0, 3.0, Hold([0.1])), parameters=[[2.7]])[1]
     assert_close(qdd, [[4.0 * (0.1 - 0.3) - 3.0 * 0.7]], 1e-12)
@@ -151,7 +161,7 @@ def jump(t, q, qd):
         (lambda: PD([1.0, 2.0], 1.0, REFERENCE), f"k of PD has 2 numbers; give one, or {NV}"),
         (lambda: ComputedTorque(1.0, [1.0] * 2, REFERENCE), f"c of ComputedTorque has 2 numbers; give one, or {NV}"),
         (lambda: PD(math.nan, 1.0, REFERENCE), "k of PD is nan; give a finite number"),
-        (lambda: PDGravity(1.0, "c", REFERENCE), "c of PDGravity is 'c'; give a number"),
+        (lambda: PDGravity(1.0, "c +", REFERENCE), "c of PDGravity: something is missing at the end in the expression"),
         (
             lambda: PD(1.0, 1.0, [0.0] * NV),
             "the reference of PD is not a function of time; give one, or Hold(q) for a set",
@@ -173,13 +183,16 @@ def jump(t, q, qd):
             lambda: Saturated(PD(1.0, 1.0, REFERENCE)),
             "no joint of 'random' has an effort limit; give Saturated a limit",
         ),
-        (lambda: Function(lambda t, q, qd: q[:2]), f"the controller '<lambda>' returned 2 torques; expected {NV}"),
         (
-            lambda: Function(by_math),
+            lambda: TorqueFunction(lambda t, q, qd: q[:2]),
+            f"the controller '<lambda>' returned 2 torques; expected {NV}",
+        ),
+        (
+            lambda: TorqueFunction(by_math),
             "the controller 'by_math' cannot be compiled (must be real number, not Value); write",
         ),
         (
-            lambda: Function(jump),
+            lambda: TorqueFunction(jump),
             "the controller 'jump' cannot be compiled (a traced condition is neither true nor false",
         ),
     ],
@@ -228,6 +241,6 @@ class Remembering:
 @pytest.mark.parametrize("wrapped", [lambda c: c, lambda c: Sampled(c, rate=100.0), lambda c: Saturated(c, 5.0)])
 def test_a_compiled_control_cannot_remember(wrapped):
     """Refuse a function that stores traced values from one call to the next, also if it is sampled."""
-    control = wrapped(Function(Remembering()))
+    control = wrapped(TorqueFunction(Remembering()))
     with pytest.raises(InputError, match=r"a traced value of an earlier compilation was used again.*kt\.PythonControl"):
         simulate(System(ARM), S.q[0], S.qd[0], duration=0.05, control=control, progress=False)

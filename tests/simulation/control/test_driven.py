@@ -209,7 +209,7 @@ def test_events_and_axes_of_joints():
     """Drive one axis of a planar joint, and stop at an event on it."""
     body = kt.Body("plate", 1.7, (0.1, 0.2, 0.0), (0.3, 0.2, 0.4, 0.0, 0.0, 0.0))
     arm = kt.System(
-        kt.assemble("sledge", [body], [kt.Joint("base", "planar", GROUND, "plate")], gravity=(0.0, 0.0, 0.0))
+        kt.build_mechanism("sledge", [body], [kt.Joint("base", "planar", GROUND, "plate")], gravity=(0.0, 0.0, 0.0))
     )
     axis = arm.mechanism.joints[0].name + ".x"
     event = kt.Event(lambda now: now.q[0] - 0.05, stop=True)

@@ -9,8 +9,8 @@ import pytest
 from forces_by_numpy import torques
 from interpreted import relative
 from kinetree import InputError
-from kinetree.simulation.control.from_casadi import FromCasadi, replay
-from kinetree.simulation.rates import rates
+from kinetree.simulation.acting.from_casadi import FromCasadi, replay
+from kinetree.simulation.acting.rates import rates
 from native_program import gufunc, traced
 from strategies import State, random_mechanism
 from tolerance import assert_close

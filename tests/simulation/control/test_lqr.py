@@ -6,7 +6,7 @@ from scipy.linalg import expm
 
 import kinetree as kt
 from kinetree.errors import KinetreeError
-from kinetree.simulation.smooth import sin
+from kinetree.simulation.acting.smooth import sin
 from tolerance import assert_close
 
 
@@ -16,7 +16,7 @@ def cart_and_pole() -> kt.System:
     pole = kt.Body("pole", 0.3, (0.0, 0.0, 0.5), (0.03, 0.03, 0.001, 0.0, 0.0, 0.0))
     rail = kt.Joint("rail", "prismatic", "ground", "cart", axis=(1.0, 0.0, 0.0))
     pivot = kt.Joint("pivot", "revolute", "cart", "pole", axis=(0.0, 1.0, 0.0), damping=(0.02,))
-    return kt.System(kt.assemble("cart and pole", [cart, pole], [rail, pivot]))
+    return kt.System(kt.build_mechanism("cart and pole", [cart, pole], [rail, pivot]))
 
 
 WEIGHTS = {"Q": [10.0, 7.0, 1.0, 1.3], "R": 0.7, "joints": "rail"}
@@ -98,6 +98,39 @@ def test_tracking_brings_a_run_back_to_its_motion():
     assert errors[1] < 0.25 * errors[0]
     same = kt.simulate(system, [0.0, 0.3], control=follow, **options)
     assert_close(same.q, wanted.q, 2e-3, "on the motion itself, up to the interpolation")
+
+
+def test_the_motion_of_an_optimal_control_is_followed():
+    """Follow states whose torques are held between the times, as a transcription returns them, also from elsewhere."""
+    system = cart_and_pole()
+    times = np.linspace(0.0, 0.9, 37)
+    pushes = np.zeros((36, 2))
+    pushes[:, 0] = np.random.default_rng(5).normal(size=36) * 6.0
+    options = {"times": times, "method": "rk4", "dt": 1.0 / 400.0}
+    given = kt.run_function(system, **options)
+    (q, qd), (alone, _) = (given(start, [0.2, -0.3], torques=pushes) for start in ([0.1, 0.2], [0.13, 0.16]))
+    found = kt.Trajectory(system, times, q, qd)
+    weights = {"Q": 50.0, "R": 0.02, "joints": "rail"}
+    follow = kt.TrackingLQR(found, torques=pushes, **weights)
+    same, off = (kt.simulate(system, x, [0.2, -0.3], control=follow, **options) for x in ([0.1, 0.2], [0.13, 0.16]))
+    assert_close(same.q, q, 1e-3, "on the motion itself, up to the interpolation")
+    assert np.abs(off.q[-1] - q[-1]).max() < 0.3 * np.abs(alone[-1] - q[-1]).max()
+    at_times = kt.TrackingLQR(found, torques=np.concatenate([pushes, pushes[-1:]]), knots=37, **weights)
+    assert_close(at_times.K, follow.K, 1e-9 * np.abs(follow.K).max(), "gains")
+
+
+def test_trajectories_without_torques_are_refused():
+    """Name what is missing, the shapes, and the remedy."""
+    system = cart_and_pole()
+    found = kt.Trajectory(system, np.linspace(0.0, 1.0, 11), np.zeros((11, 2)), np.zeros((11, 2)))
+    with pytest.raises(
+        KinetreeError, match=r"the trajectory has no control, the torques of its drives; give them as torq"
+    ):
+        kt.TrackingLQR(found, **WEIGHTS)
+    with pytest.raises(KinetreeError, match=r"torques have shape \(9, 2\); expected \(11, 2\) at the times of"):
+        kt.TrackingLQR(found, torques=np.zeros((9, 2)), **WEIGHTS)
+    with pytest.raises(KinetreeError, match="knots are given, and torques that are held in each interval; leave knots"):
+        kt.TrackingLQR(found, torques=np.zeros((10, 2)), knots=5, **WEIGHTS)
 
 
 @pytest.mark.slow

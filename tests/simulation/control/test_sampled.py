@@ -12,8 +12,8 @@ import kinetree as kt
 from closed_form_runs import PENDULUM
 from kinetree.errors import InputError
 from kinetree.formats.toml import read_toml_text
-from kinetree.simulation.control.controllers import Sum
-from kinetree.simulation.control.sampled import PythonControl, Sampled
+from kinetree.simulation.acting.controllers import Sum
+from kinetree.simulation.acting.sampled import PythonControl, Sampled
 from kinetree.simulation.engines.held_torques import sampling_instants
 from tolerance import assert_close
 

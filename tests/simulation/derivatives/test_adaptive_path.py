@@ -12,15 +12,16 @@ import kinetree as kt
 from closed_mechanisms import start_of
 from complex_runs import assert_gradient, weighted
 from kinetree.model import parse
-from kinetree.run_derivatives import differentiable
-from kinetree.simulation.derivatives import adaptive_path, adjoint
-from kinetree.simulation.derivatives.adaptive_path import AdaptivePath
+from kinetree.simulation.derivatives import adjoint, paths
 from kinetree.simulation.derivatives.adjoint_parts import parts_of
+from kinetree.simulation.derivatives.of_runs import differentiable
+from kinetree.simulation.derivatives.paths import AdaptivePath
+from kinetree.simulation.methods.table import METHODS
 from pendulums import pendulum
 from tolerance import assert_close
 
 slow = pytest.mark.slow
-METHODS = [pytest.param("dopri5", marks=slow), pytest.param("dop853", marks=slow), "rodas5p"]
+ADAPTIVE = [name for name, m in METHODS.items() if m.native and m.adaptive]
 TIMES = np.array([0.0, 0.11, 0.17])
 LOOSE = {"rtol": 1e-6, "atol": 1e-8}
 
@@ -34,7 +35,7 @@ def accepted(problem, torques=None):
 
 
 @everyday.long
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", everyday.only(ADAPTIVE, ["rodas5p"]))
 @pytest.mark.parametrize(
     "name", ["pendulum", *(pytest.param(x, marks=slow) for x in ("spatial_pendulum", "space_robot_3r", "four_bar"))]
 )
@@ -51,7 +52,7 @@ def test_complex_steps_over_the_accepted_steps(name, method):
     assert_gradient(found, slope, problem, begins, lengths)
 
 
-@pytest.mark.parametrize("method", [pytest.param("dop853", marks=slow), "rodas5p"])
+@pytest.mark.parametrize("method", everyday.only(ADAPTIVE, ["rodas5p"]))
 @pytest.mark.parametrize("name", ["pendulum", *(pytest.param(x, marks=slow) for x in ("spatial_pendulum", "press"))])
 def test_forward_and_backward_agree(name, method):
     """Agree with forward derivatives, to rounding if tolerances are so wide that both modes take the same steps."""
@@ -74,10 +75,10 @@ def sprung(k: float) -> kt.System:
     body = kt.Body("mass", parse("m"), (0.0, 0.0, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
     rail = kt.Joint("rail", "prismatic", "ground", "mass", axis=(1.0, 0.0, 0.0))
     free = [kt.Parameter("m", 1.7, free=True), kt.Parameter("k", k, free=True)]
-    return kt.System(kt.assemble("sprung", [body], [rail], parameters=free))
+    return kt.System(kt.build_mechanism("sprung", [body], [rail], parameters=free))
 
 
-@pytest.mark.parametrize("method", ["dopri5", *(pytest.param(x, marks=slow) for x in ("dop853", "rodas5p"))])
+@pytest.mark.parametrize("method", everyday.only(ADAPTIVE, ["dopri5"]))
 def test_running_costs_torques_and_gains(method):
     """Differentiate an integral, the torques of all intervals and gains of control; compare with differences."""
     system = sprung(23.0)
@@ -120,7 +121,7 @@ def test_batches_have_the_bits_of_single_runs(monkeypatch):
 def test_memory_is_bounded(monkeypatch):
     """Keep only the beginnings of segments once the states of steps fill the memory."""
     problem, _ = differentiable(pendulum(), [0.7], [0.4], None, {"times": [0.0, 9.0], "method": "dopri5"})
-    monkeypatch.setattr(adaptive_path, "MANY", 32)
+    monkeypatch.setattr(paths, "MANY", 32)
     path = AdaptivePath(problem, parts_of(problem, None, None, torques=False), None, 4000)
     path.forward(None)
     (segments,) = path.spans

@@ -8,10 +8,12 @@ from complex_runs import derivatives_of_rk4
 from kinetree.errors import KinetreeError
 from kinetree.model import parse
 from kinetree.model.axes import quaternion_places
-from kinetree.simulation.control.driven import resolved_control
-from kinetree.simulation.drives import drives_of
-from kinetree.simulation.loop_closing import closing_program
-from kinetree.simulation.rates import rates
+from kinetree.simulation.acting.driven import combine_controls
+from kinetree.simulation.acting.drives import drives_of
+from kinetree.simulation.acting.rates import centered_rates, centered_scheme
+from kinetree.simulation.closing import closing_program
+from kinetree.simulation.methods.fixed_steps import RK4
+from kinetree.simulation.methods.table import METHODS, names_of
 from pendulums import pendulum
 from tolerance import assert_close
 
@@ -24,7 +26,7 @@ def sprung_mass() -> kt.System:
     body = kt.Body("mass", parse("m"), (0.0, 0.0, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
     rail = kt.Joint("rail", "prismatic", "ground", "mass", axis=(1.0, 0.0, 0.0))
     free = [kt.Parameter("m", 1.7, free=True), kt.Parameter("k", 23.0, free=True)]
-    return kt.System(kt.assemble("sprung", [body], [rail], parameters=free))
+    return kt.System(kt.build_mechanism("sprung", [body], [rail], parameters=free))
 
 
 def complex_step(system, q, qd, columns, *, control=None):
@@ -34,9 +36,9 @@ def complex_step(system, q, qd, columns, *, control=None):
     closing = closing_program(m, drives=drives) if m.closures or drives is not None else None
     start = np.concatenate([q, qd])
     steps = round((TIMES[-1] - TIMES[0]) / H)
-    program = rates(m, kt.forces_of(m), control)
+    program, method = centered_rates(m, kt.forces_of(m), control), centered_scheme(RK4, m, control)
     return derivatives_of_rk4(
-        program, start, columns, steps, H, closing=closing, quaternions=quaternion_places(m),
+        program, start, columns, steps, H, method, closing=closing, quaternions=quaternion_places(m),
     )  # fmt: skip
 
 
@@ -160,7 +162,7 @@ def test_intervals_multiply_to_the_whole():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["euler", "midpoint", "gauss", "dopri5", "dop853", "rodas5p"])
+@pytest.mark.parametrize("method", [name for name, m in METHODS.items() if m.native and name != "rk4"])
 @pytest.mark.parametrize("name", ["planar_2r", "spatial_pendulum", "slider_crank"])
 def test_all_methods_by_differences_of_runs(name, method):
     """Agree with differences of runs, extrapolated, for every method that has derivatives."""
@@ -169,8 +171,8 @@ def test_all_methods_by_differences_of_runs(name, method):
     if system.closures:
         q = system.assemble()
         qd = np.asarray(system.closing_speed(q, qd))
-    adaptive = method in ("dopri5", "dop853", "rodas5p")
-    options = {"times": TIMES, "method": method} | ({"rtol": 1e-12, "atol": 1e-13} if adaptive else {"dt": 0.01})
+    adaptive = {"rtol": 1e-12, "atol": 1e-13}
+    options = {"times": TIMES, "method": method} | (adaptive if METHODS[method].adaptive else {"dt": 0.01})
     found = kt.simulation_derivatives(system, q, qd, wrt="qd0", **options)
     d = np.random.default_rng(4).normal(size=system.nv)
 
@@ -206,7 +208,7 @@ def test_driven_joints_pass_no_displacement_on():
     control = kt.Driven(system.joints[0].name, kt.Cosine(0.3, 0.5))
     found = kt.simulation_derivatives(system, control=control, times=TIMES, method="rk4", dt=H)
     q, qd = found.run.q[0], found.run.qd[0]
-    acted = resolved_control(system.mechanism, (control,))
+    acted = combine_controls(system.mechanism, (control,))
     _, expected = complex_step(system, q, qd, np.concatenate([found.dq[0], found.dqd[0]]), control=acted)
     assert not found.dq[:, 0].any() and not found.dq[0, :, 0].any()
     entries = np.concatenate([found.dq[-1], found.dqd[-1]])
@@ -218,7 +220,7 @@ def test_rolling_by_differences_of_projected_runs():
     """Agree with differences of runs of a rolling disc, whose positions have more freedom than its velocities."""
     inertia = (0.08, 0.16, 0.08, 0.0, 0.0, 0.0)
     system = kt.System(
-        kt.assemble(
+        kt.build_mechanism(
             "disc", [kt.Body("disc", 2.0, inertia=inertia)], [kt.Joint("base", "free", kt.GROUND, "disc")],
             loops=[kt.Loop("floor", "rolling_disc", kt.GROUND, "disc", axis="z", axis2="y", radius=0.4)],
             guess={"base": (0, 0, 0.4, 0, 0, 0, 1)},
@@ -266,8 +268,7 @@ def test_rolling_by_differences_of_projected_runs():
         ({"keep": "device"}, "keep: a differentiated run is computed on the CPU; leave keep out"),
         (
             {"method": "scipy"},
-            "runs by scipy have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5, dop853 or "
-            "rodas5p",
+            f"runs by scipy have no derivatives; use {names_of(adaptive=False)} with dt, or {names_of(adaptive=True)}",
         ),
         (
             {"control": kt.PythonControl(lambda t, q, qd: [0.0])},

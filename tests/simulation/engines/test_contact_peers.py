@@ -9,7 +9,7 @@ import pytest
 
 import kinetree as kt
 from tolerance import assert_close
-from touching_bodies import G, box_on_slope, free_body
+from touching_bodies import G, box_on_slope, free_body, leg_start, sticking_leg
 
 pytestmark = pytest.mark.slow
 mujoco = pytest.importorskip("mujoco")
@@ -104,6 +104,29 @@ def test_a_pulled_box_creeps_there_and_holds_here() -> None:
             assert data.qvel[0] > 1e-4  # creep
         else:
             assert_close(data.qvel[0], exact, 2e-2 * exact, "MuJoCo's velocity")
+
+
+LEG = """<mujoco><option timestep="1e-5" cone="elliptic" impratio="100" noslip_iterations="10"/>
+  <default><geom friction=".9 0 0" condim="3" solref="2e-5 1" solimp=".99 .999 .001"/></default><worldbody>
+  <geom type="plane" size="9 9 .1"/>
+  <body><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 1 0"/>
+    <inertial pos="0 0 0" mass="1.3" diaginertia="{0} {0} {0}"/><geom type="sphere" size="1e-4" pos="0 0 -1"/>
+  </body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("inertia", [1e-2, 3e-5, 1e-6])
+def test_a_leg_on_a_small_inertia_turns_as_in_mujoco(inertia) -> None:
+    """Turn a leg about the foot that friction holds, with small steps in MuJoCo, and compare the angles."""
+    model = mujoco.MjModel.from_xml_string(LEG.format(inertia))
+    data = mujoco.MjData(model)
+    q, qd = leg_start()
+    data.qpos[:], data.qvel[:] = q + np.array([0.0, 1e-4, 0.0]), qd
+    while data.time < 0.4 - 5e-6:
+        mujoco.mj_step(model, data)
+    for options in ({}, {"method": "moreau", "dt": 2e-4}):
+        run = kt.simulate(sticking_leg(inertia), q, qd, times=[0.0, 0.4], **options)
+        assert run.finished
+        assert_close(run.q[-1, 2], data.qpos[2], 2e-4, "angle [rad]")
 
 
 ARM = """<mujoco><option timestep="2e-5" integrator="implicitfast" cone="elliptic"/>

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import everyday
 import kinetree as kt
 from kinetree.errors import InputError, ModelError
 from tolerance import assert_close
-from touching_bodies import G, ball, box_on_slope, coin, ladder, planar_rod
+from touching_bodies import G, ball, box_on_slope, coin, free_body, ladder, planar_rod
 
 FINE = {"rtol": 1e-11, "atol": 1e-12}
 
@@ -172,7 +174,7 @@ def test_reactions_include_contact_forces() -> None:
 def test_contacts_of_the_mechanism_act_by_default() -> None:
     """Let contacts of a mechanism act without naming them, and leave them out on request."""
     system, q, ground = ball(0.05, restitution=0.0)
-    whole = kt.assemble("ball", system.bodies, system.joints, contacts=[ground])
+    whole = kt.build_mechanism("ball", system.bodies, system.joints, contacts=[ground])
     held, free = kt.simulate(whole, q, duration=0.5), kt.simulate(whole, q, duration=0.5, contacts=())
     assert_close(held.q[-1, 2], 0.1, 1e-12, "on the ground")
     assert_close(free.q[-1, 2], 0.15 - G / 8, 1e-9, "through the ground")
@@ -230,3 +232,18 @@ def test_a_disc_that_claps_flat_stays_where_it_is() -> None:
     assert "end of surface" in {e.kind for e in run.contact.events}
     assert_close(run.q[:, :2], np.column_stack([0.2 + 0.1 * run.t, np.full(4, 0.1)]), 1e-7, "path without friction")
     assert_close(np.maximum(np.diff(run["energy"]), 0.0), np.zeros(3), 1e-7, "energy is lost, never gained")
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_forces_of_rounding_are_in_no_doubt(seed) -> None:
+    """Let a box glide along a tilted plane without gravity, where contact forces are rounding, and find it finished."""
+    rng, at = np.random.default_rng(seed), np.array([0.1, 0.2, 0.3])
+    turn = Rotation.from_rotvec(rng.normal(size=3))
+    R = turn.as_matrix()
+    plane = kt.Surface(placement=kt.Placement(tuple(at), tuple(map(tuple, R))))
+    box = kt.Contact("box", "box", "box", (0.3, 0.2, 0.1), surface=plane, friction=0.5)
+    floating = replace(free_body("box", 2.0, (0.02, 0.03, 0.04)).mechanism, gravity=(0.0, 0.0, 0.0))
+    q = [*(R[:, 2] * 0.05 + at), *turn.as_quat()]
+    run = kt.simulate(floating, q, [0, 0, 6.7, 3.1, -4.3, 0], times=[0.0, 0.1, 0.5], contacts=box)
+    assert run.status == "finished"
+    assert max(run.contact.residuals.values()) < 1e-12

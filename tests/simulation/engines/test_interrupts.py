@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +15,11 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.errors import InputError
+from kinetree.simulation.engines import native as native_engine
 from kinetree.simulation.engines import pieces
-from kinetree.simulation.engines.runs import run
-from kinetree.simulation.integrators import METHODS, stepper
+from kinetree.simulation.engines.engine import run
+from kinetree.simulation.methods.stepper import stepper
+from kinetree.simulation.methods.table import METHODS
 from kinetree.simulation.run_states import Settings
 
 CHILD = """
@@ -30,9 +34,14 @@ arm = kt.load("stanford")
 start = np.array([0.0, 1.5, 0.1, 0.2, 0.3, 0.4])
 kt.simulate(arm, {start}, duration=1e-4, progress=False, {options})  # compiles the method
 print("ready", flush=True)
-run = kt.simulate(arm, {start}, times=np.linspace(0.0, {duration}, {count}), progress=False, {options})
-run.save(sys.argv[1])
-print(run.status, flush=True)
+for k in range(100):  # one Ctrl-C ends the loop
+    try:
+        kt.simulate(arm, {start}, times=np.linspace(0.0, {duration}, {count}), progress=False, {options})
+    except KeyboardInterrupt as error:
+        assert k == 0, k
+        error.run.save(sys.argv[1])
+        print(error.run.status, flush=True)
+        raise
 """
 
 CASES = {
@@ -54,7 +63,7 @@ EVERYDAY = ("fixed steps within an interval", "adaptive steps within an interval
 
 @pytest.mark.parametrize("case", everyday.some(everyday.only(CASES, EVERYDAY)))
 def test_ctrl_c_keeps_what_was_computed(case, tmp_path):
-    """Interrupt a run of hours after a moment, and find its states in a file soon after."""
+    """Interrupt a loop over runs of hours after a moment: it ends as by the signal, with the states in a file."""
     start, duration, count, options = CASES[case]
     code = CHILD.format(start=start, duration=duration, count=count, options=options)
     file = tmp_path / "run.npz"
@@ -70,11 +79,110 @@ def test_ctrl_c_keeps_what_was_computed(case, tmp_path):
         said, wrong = child.communicate(timeout=60)
     finally:
         child.kill()
-    assert said.startswith("stopped: interrupted at t = "), wrong
+    assert said.startswith("stopped: interrupted at t = ") and said.count("\n") == 1, wrong
+    assert child.returncode == -signal.SIGINT
+    assert re.search(r"KeyboardInterrupt: simulate was interrupted at t = .* s; the states so far are `run` of", wrong)
     with np.load(file) as data:
         assert data["t"][-1] > 0.0
         assert np.isfinite(data["q"][..., :2, :]).all()
     assert kt.read_trajectory(file).evaluations > 0
+
+
+def pressing(after, calls):
+    """Return a progress function that presses Ctrl-C at a call."""
+
+    def show(part):
+        calls.append(part)
+        if len(calls) == after:
+            raise KeyboardInterrupt
+
+    return show
+
+
+def test_a_stiff_run_that_is_interrupted_does_not_begin_again(monkeypatch):
+    """Press Ctrl-C just when the run proves stiff: no other method is started, and the states so far are kept."""
+    real = native_engine.Native.run
+
+    def stiff(self, problem, watch, progress):
+        motion = real(self, problem, watch, progress)
+        return replace(motion, instead="rodas5p")
+
+    monkeypatch.setattr(native_engine.Native, "run", stiff)
+    arm = kt.load("planar_2r")
+    with pytest.raises(KeyboardInterrupt, match="simulate was interrupted at t = ") as stop:
+        kt.simulate(arm, [0.3, -0.7], times=np.linspace(0.0, 5.0, 1001), progress=pressing(2, []))
+    run = stop.value.run
+    assert run.method == "dop853" and 1 < len(run) < 1001 and run.status.startswith("stopped: interrupted at t = ")
+    monkeypatch.undo()
+    whole = kt.simulate(arm, [0.3, -0.7], times=np.linspace(0.0, 5.0, 1001), method="dop853", progress=False)
+    assert np.array_equal(run.q, whole.q[: len(run)])
+
+
+def test_ctrl_c_while_events_are_located_keeps_the_run(monkeypatch):
+    """Press Ctrl-C in a short run that locates an event: it is no state of NaN, and the samples are kept."""
+    arm, event = kt.load("planar_2r"), kt.Event(lambda now: now.q[0] - 0.1, name="crossing", stop=True)
+    real = native_engine.run
+
+    def pressed(made, q, qd, t, *arguments, **options):
+        if len(t) == 2:
+            raise KeyboardInterrupt
+        return real(made, q, qd, t, *arguments, **options)
+
+    options = {"times": np.linspace(0.0, 5.0, 101), "events": event, "method": "dop853", "progress": False}
+    found = kt.event_hits(kt.simulate(arm, [0.3, -0.7], **options))
+    assert len(found) == 1
+    monkeypatch.setattr(native_engine, "run", pressed)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        kt.simulate(arm, [0.3, -0.7], **options)
+    run = stop.value.run
+    assert run.status.startswith("stopped: interrupted at t = ") and run.t[-1] >= found[0].t
+    assert np.isfinite(run.q).all() and kt.event_hits(run) == []
+
+
+def test_a_short_run_between_samples_is_not_cut_silently(monkeypatch):
+    """Press Ctrl-C inside the native part of a short run: it reaches the caller instead of a state of NaN."""
+    arm, event = kt.load("planar_2r"), kt.Event(lambda now: now.q[0] - 0.1, name="crossing")
+    real = pieces._call
+
+    def pressed(stepper, state, parameters, shared, *more):
+        if len(shared[0]) == 2:
+            raise KeyboardInterrupt
+        return real(stepper, state, parameters, shared, *more)
+
+    times = np.linspace(0.0, 5.0, 101)
+    monkeypatch.setattr(pieces, "_call", pressed)
+    for options in ({"method": "dop853"}, {"control": kt.Sampled(kt.PD(20.0, 2.0, kt.Hold([-0.2, 0.1])), rate=7.0)}):
+        with pytest.raises(KeyboardInterrupt) as stop:
+            kt.simulate(arm, [0.3, -0.7], times=times, events=event, progress=False, **options)
+        assert np.isfinite(stop.value.run.q).all()
+
+
+def test_derivatives_that_are_interrupted_are_kept():
+    """Interrupt a differentiated run: the derivatives so far are those of the whole run."""
+    arm, times = kt.load("planar_2r"), np.linspace(0.0, 3.0, 301)
+    whole = kt.simulation_derivatives(arm, [0.3, -0.7], times=times, dt=1e-3, method="rk4", progress=False)
+    with pytest.raises(KeyboardInterrupt, match="simulation_derivatives was interrupted at t = ") as stop:
+        kt.simulation_derivatives(
+            arm, [0.3, -0.7], times=times, dt=1e-3, method="rk4", intervals=False, progress=pressing(2, [])
+        )
+    part = stop.value.run
+    count = len(part.run.t) - 1  # the last sample is the state where the run stopped
+    assert 1 < count < 300
+    assert np.array_equal(part.dq[:count], whole.dq[:count]) and np.array_equal(part.run.q[:count], whole.run.q[:count])
+
+
+def test_a_cycle_and_a_return_map_are_interrupted(monkeypatch):
+    """Press Ctrl-C in functions that simulate: it is no drive that does not turn, and no point without a return."""
+    press = kt.load("press")
+    with pytest.raises(KeyboardInterrupt, match="simulate was interrupted at t = "):
+        press.cycle("main_bearing", speed=3.0, progress=pressing(1, []))
+    walker = kt.ReturnMap(
+        kt.load("planar_2r"), kt.Event(lambda now: now.q[0] - 0.1, name="section", stop=True),
+        state=lambda x: (x[..., :2], x[..., 2:]), jump=lambda q, qd: (q, qd),
+        section=lambda q, qd: np.concatenate([q, qd]), longest=2.0, options={"progress": pressing(1, [])},
+    )  # fmt: skip
+    with pytest.raises(KeyboardInterrupt):
+        walker([0.3, -0.7, 0.0, 0.0])
 
 
 def test_evaluations_of_an_interrupted_interval_count(monkeypatch):
@@ -88,7 +196,7 @@ def test_evaluations_of_an_interrupted_interval_count(monkeypatch):
 
     monkeypatch.setattr(pieces.Pace, "learn", lambda *_: None)  # 64 steps per call
     arm = kt.load("planar_2r")
-    made, settings = stepper(arm.mechanism, METHODS["rk4"]), Settings(dt=1e-3)
+    made, settings = stepper(arm.mechanism, METHODS["rk4"].scheme), Settings(dt=1e-3)
     done = run(made, np.array([0.3, -0.7]), np.zeros(2), np.array([0.0, 10.0]), settings, progress=stop)
     assert done.interrupted
     assert done.now == 3 * 64 * 1e-3

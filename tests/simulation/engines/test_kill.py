@@ -20,16 +20,16 @@ CHILD = """
 import sys, time
 import numpy as np
 import kinetree as kt
-from kinetree.simulation.engines import checkpoints, pieces, runs
+from kinetree.simulation.engines import engine, pieces
 
-checkpoints.EVERY = 0.0
-save = runs.save_checkpoint
+engine.EVERY = 0.0
+save = engine.save_checkpoint
 
 def slow(*arguments):
     save(*arguments)
     time.sleep(0.03)
 
-runs.save_checkpoint = slow
+engine.save_checkpoint = slow
 pieces.Pace.learn = lambda self, steps, seconds: None  # many short calls, as in a run of large mechanisms
 method, file = sys.argv[1:]
 kt.simulate(kt.load("stanford"), {q0}, times=np.linspace(0.0, 4.0, 4001), method=method, checkpoint=file, {options})

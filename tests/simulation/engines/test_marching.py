@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from kinetree import InputError
 from kinetree.model import parse
 from kinetree.simulation.engines.marching import March
 from kinetree.simulation.run_states import Settings
+from strategies import random_mechanism
 from tolerance import assert_close
 
 ROPE = {"mass_per_metre": 0.31, "radius": 0.006}
@@ -39,6 +42,40 @@ def test_explicit_steps_are_the_native_ones(method, joint):
     assert_close(acted["torque"], native["tau"], 1e-12, "tau")
     assert_close(acted["accelerations"] / 100, native["qdd"] / 100, 1e-9, "qdd")
     assert (run.steps, run.evaluations) == (50, 50 * (4 if method == "rk4" else 1))
+
+
+@pytest.mark.parametrize("method", everyday.some(["rk4", "euler"]))
+@pytest.mark.parametrize("root", ["free", "free_euler", "planar"])
+def test_floating_trees_take_the_native_steps(method, root):
+    """Step two floating trees in Python, a spring between them, and find the motion of the native integrator."""
+    rng = np.random.default_rng(4)
+    tree = random_mechanism([root, "revolute", "spherical", "free", "prismatic"], [-1, 0, 0, -1, 3], rng)
+    system = kt.System(tree)
+    q0, qd0 = system.random_state(rng)
+    spring = kt.SpringDamper(
+        "b1", "b4", (0.1, 0.0, 0.2), (0.0, -0.1, 0.1), stiffness=30.0, damping=0.7, free_length=0.2
+    )
+    times = np.array([0.0, 0.013, 0.05])
+    native = kt.simulate(system, q0, qd0, times=times, method=method, dt=1e-3, forces=spring)
+    run = March(system.mechanism, method, [spring]).run(q0, qd0, times, Settings(dt=1e-3))
+    assert_close(run.q, native.q, 1e-11, "q")
+    assert_close(run.qd, native.qd, 1e-10, "qd")
+
+
+@pytest.mark.parametrize("method", ["rk4", "euler", "implicit_euler", "implicit_midpoint"])
+def test_a_long_floating_chain_keeps_its_momentum(method):
+    """Let two batches of a chain of 70 links on a free body spin, and find their momenta and straight lines."""
+    rng = np.random.default_rng(7)
+    tree = random_mechanism(["free"] + ["revolute"] * 70, range(-1, 70), rng)
+    system = kt.System(replace(tree, gravity=(0.0, 0.0, 0.0)))
+    q0, qd0 = system.random_state(rng, (2,))
+    run = kt.simulate(system, q0, 0.1 * qd0, times=np.linspace(0.0, 0.02, 5), method=method, dt=1e-3)
+    assert run.finished
+    momentum, centers = system.momentum(run.q, run.qd)[..., 3:], system.center_of_mass(run.q)
+    mass = sum(b.mass for b in tree.bodies)
+    assert_close(momentum, np.broadcast_to(momentum[:, :1], momentum.shape), 1e-11, "momentum")
+    line = centers[:, :1] + run.t[:, None] * momentum[:, :1] / mass
+    assert_close(centers, line, 1e-13, "center of mass")
 
 
 def regression(system: kt.System, start: tuple, method: str, halvings: list[int], **options) -> float:
@@ -156,7 +193,7 @@ def test_parameters_reach_the_springs(method):
     """Run a batch over a free stiffness, and find the runs of mechanisms with that fixed stiffness."""
     link = kt.chain(2, length=0.4, mass=0.7).mechanism
     free = [kt.Parameter("k", 2.0, free=True)]
-    system = kt.System(kt.assemble("sprung", link.bodies, link.joints, parameters=free))
+    system = kt.System(kt.build_mechanism("sprung", link.bodies, link.joints, parameters=free))
     forces = [kt.JointSpring("joint1", parse("k")), kt.JointDamper("joint2", parse("k/50"))]
     values, times = np.array([[1.0], [5.0], [23.0]]), [0.0, 0.1, 0.3]
     many = kt.simulate(

@@ -10,10 +10,11 @@ import pytest
 import everyday
 import kinetree as kt
 from contacted import outputs
+from floating_states import Floating
 from kinetree.compiler.lower.contacts import motion_program
-from kinetree.compiler.runtime.native import native
+from kinetree.runtime.native import native
 from kinetree.simulation.contact import transitions
-from kinetree.simulation.contact.impacts import impact
+from kinetree.simulation.contact.transitions import impact
 from strategies import THOROUGH, random_mechanism
 from tolerance import assert_close
 
@@ -80,14 +81,16 @@ def assert_work_of_impacts(system: kt.System, impacts: list) -> None:
 
 def assert_work_of_steps(system: kt.System, contacts: list[kt.Contact], run: kt.Trajectory, dt: float) -> None:
     """Compare the work of the impulses of all steps, with mean velocities, and the change of kinetic energy by them."""
-    q, qd = run.q[:-1], run.qd[:-1]
-    middle = system.integrate(q, 0.5 * dt * qd)
-    free = qd + dt * system.forward_dynamics(middle, qd, np.zeros_like(qd))
+    floating = Floating(system)
+    halves = [floating.halfway(q, qd, dt) for q, qd in zip(run.q[:-1], run.qd[:-1], strict=True)]
+    z, middle, qd, free = (np.array(x) for x in zip(*halves, strict=True))
+    ends = zip(z, run.q[1:], run.qd[1:], strict=True)
+    after = np.array([floating.uncentered(at, floating.centered(*end)[1])[1] for at, *end in ends])
     *_, J, _, _ = native(motion_program(replace(system.mechanism, contacts=tuple(contacts))))(middle, qd)
     p = run["contact_forces"][1:] * dt
-    mean = np.einsum("tcij,tj->tci", J.reshape(*p.shape, -1), 0.5 * (free + run.qd[1:]))
+    mean = np.einsum("tcij,tj->tci", J.reshape(*p.shape, -1), 0.5 * (free + after))
     before, work = energies(system, middle, free), (p * mean).sum(axis=(1, 2))
-    change = energies(system, middle, run.qd[1:]) - before
+    change = energies(system, middle, after) - before
     assert_close(work / before, change / before, 1e-10, "work of the impulses of steps")
 
 

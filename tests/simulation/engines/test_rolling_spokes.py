@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.walking.passive import RimlessWheel
+from kinetree.apps.walking.passive import RimlessWheel
 from tolerance import assert_close
 
 WHEEL = RimlessWheel(0.13, spokes=9, mass=1.7, inertia=0.07, length=0.8)
@@ -30,7 +30,7 @@ def wheel_on_spokes(friction: float) -> tuple[kt.System, list[kt.Contact]]:
         angle = 2 * w.half * k
         at = kt.Placement((w.length * math.sin(angle), -w.length * math.cos(angle), 0.0))
         ends.append(kt.Contact(f"spoke{k}", "wheel", placement=at, surface=ground, friction=friction))
-    return kt.System(kt.assemble("wheel", bodies, joints, gravity=down)), ends
+    return kt.System(kt.build_mechanism("wheel", bodies, joints, gravity=down)), ends
 
 
 def speeds(first: float, count: int) -> list[float]:

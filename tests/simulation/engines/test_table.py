@@ -7,13 +7,12 @@ import pytest
 
 import kinetree as kt
 from kinetree.simulation.engines.held_torques import HeldTorques
-from kinetree.simulation.engines.marching_engine import Marching
+from kinetree.simulation.engines.marching import Marching
 from kinetree.simulation.engines.native import Native
-from kinetree.simulation.engines.scipy_control import PythonStages
-from kinetree.simulation.engines.scipy_referee import Scipy
-from kinetree.simulation.engines.sundials import Sundials
+from kinetree.simulation.engines.referees import Scipy, Sundials
+from kinetree.simulation.engines.scipy import PythonStages
 from kinetree.simulation.engines.table import engine_of
-from kinetree.simulation.integrators import METHODS
+from kinetree.simulation.methods.table import METHODS
 from kinetree.simulation.motion_problem import Problem
 from kinetree.simulation.run_states import Settings
 
@@ -32,12 +31,12 @@ def push(t, q, qd):
 @pytest.mark.parametrize(
     ("method", "control", "engine"),
     [
-        *((name, None, Native) for name in ("rk4", "euler", "midpoint", "gauss", "dopri5", "dop853")),
+        *((name, None, Native) for name, m in METHODS.items() if m.native),
         ("implicit_euler", None, Marching),
         ("implicit_midpoint", kt.PythonControl(push), Marching),
-        ("rodas5p", None, Native),
         ("bdf", None, Sundials),
         ("scipy", None, Scipy),
+        ("radau", None, Scipy),
         ("dop853", kt.PythonControl(push), PythonStages),
         ("rk4", kt.PythonControl(push, rate=50.0), HeldTorques),
         ("dop853", kt.Sampled(kt.PD(3.0, 1.0, kt.Hold([0.1, 0.2])), rate=50.0), HeldTorques),

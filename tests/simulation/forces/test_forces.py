@@ -10,14 +10,14 @@ import pytest
 import everyday
 from forces_by_numpy import energy, rates_of, slope, torques
 from interpreted import compute, derivative, program, relative
-from kinetree import GROUND, ForceElement, InputError, Joint, Limits, ModelError, Parameter, assemble
+from kinetree import GROUND, ForceElement, InputError, Joint, Limits, ModelError, Parameter, build_mechanism
 from kinetree.dynamics.force_laws import TINY
 from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
-from kinetree.simulation import smooth
-from kinetree.simulation.forces.joint_forces import JointDamper, JointFriction, JointSpring, JointStops, passive
-from kinetree.simulation.forces.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
-from kinetree.simulation.rates import rates
+from kinetree.simulation.acting import smooth
+from kinetree.simulation.acting.joint_forces import JointDamper, JointFriction, JointSpring, JointStops, passive
+from kinetree.simulation.acting.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
+from kinetree.simulation.acting.rates import rates
 from native_program import gufunc
 from strategies import State, body, one_of_each, random_mechanism
 from tolerance import assert_close
@@ -151,7 +151,7 @@ def test_coinciding_points_have_no_force():
     rng = np.random.default_rng(2)
     names = ("b0", "b1")
     joints = [Joint(f"to {name}", "free", GROUND, name) for name in names]
-    mechanism = assemble("pair", [body(name, rng) for name in names], joints)
+    mechanism = build_mechanism("pair", [body(name, rng) for name in names], joints)
     spring = SpringDamper("b0", "b1", stiffness=60.0, damping=7.0, free_length=0.4, preload=3.0)
     q = np.tile([0.0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1], (3, 1))
     q[:, 7] = [0.0, 1e-3, 100 * TINY]
@@ -204,7 +204,7 @@ def test_parameters_reach_the_forces():
     hinge = Joint("hinge", "revolute", GROUND, "bob", axis=(0.0, 1.0, 0.2), damping=(parse("2 * c"),))
     element = ForceElement("s", "spring_damper", "bob", GROUND, A, B, (("stiffness", parse("k")),))
     free = [Parameter(n, 1.0, free=True) for n in names]
-    mechanism = assemble("pendulum", [body("bob", rng)], [hinge], forces=[element], parameters=free)
+    mechanism = build_mechanism("pendulum", [body("bob", rng)], [hinge], forces=[element], parameters=free)
     plain = replace(mechanism, parameters=tuple(Parameter(n, v) for n, v in zip(names, (30.0, 0.3, 1.5), strict=True)))
     push = LinearActuator("bob", GROUND, A, B, force=parse("k - c"))
     forces = [*forces_of(mechanism), JointSpring("hinge", parse("k"), parse("rest")), push]
@@ -280,8 +280,8 @@ def test_unknown_elements_are_named(kind, coefficients, message):
         ),
         (lambda: SpringDamper("b0", "b1", free_length=-1.0), "free_length of SpringDamper between 'b0' and 'b1' is -1"),
         (
-            lambda: LinearActuator("b0", "b1", force="much"),
-            "force of LinearActuator between 'b0' and 'b1' is 'much'",
+            lambda: LinearActuator("b0", "b1", force="very much"),
+            "force of LinearActuator between 'b0' and 'b1': unexpected 'much' in the expression",
         ),
         (lambda: ExternalWrench("grond"), "ExternalWrench: no body 'grond'; did you mean 'ground'? available: b0, b1"),
         (lambda: ExternalWrench(GROUND), "ExternalWrench acts on the ground, which cannot move; name a body"),

@@ -7,10 +7,10 @@ import pytest
 
 import kinetree as kt
 from kinetree import InputError, UnknownNameError
-from kinetree.compiler.runtime.native import native
 from kinetree.model import parse
-from kinetree.simulation.forces.joint_law import joint_law
-from kinetree.simulation.rates import loads
+from kinetree.runtime.native import native
+from kinetree.simulation.acting.rates import loads
+from kinetree.simulation.engines.marching import joint_law
 from tolerance import assert_close
 
 LINK = {"mass": 0.7, "com": (0.1, 0.02, -0.03), "inertia": (0.01, 0.012, 0.011, 0.001, 0.002, -0.001)}
@@ -37,7 +37,9 @@ def mixed(*, free: bool = False) -> kt.System:
         for (name, kind), above in zip(kinds.items(), ("ground", *(f"b_{x}" for x in names[1:])), strict=False)
     ]  # fmt: skip
     parameters = [kt.Parameter("k", 1.3, free=free), kt.Parameter("c", 0.2, free=free)]
-    return kt.System(kt.assemble("mixed", [kt.Body(f"b_{x}", **LINK) for x in kinds], joints, parameters=parameters))
+    return kt.System(
+        kt.build_mechanism("mixed", [kt.Body(f"b_{x}", **LINK) for x in kinds], joints, parameters=parameters)
+    )
 
 
 def test_the_law_is_that_of_the_forces():

@@ -11,11 +11,13 @@ import pytest
 import host_gpu
 import kinetree as kt
 from contacted import near, touching
+from floating_states import Floating
 from kinetree.compiler.lower.contacts import motion_program
 from kinetree.model.formulas import parse
+from kinetree.simulation.contact import cone_solves
 from kinetree.simulation.contact.cone_problem import ConeProblem, solve
-from kinetree.simulation.contact_rates import OPENING, RESTING, TOUCH
-from kinetree.simulation.kernels import cone_solves
+from kinetree.simulation.contact.rates import OPENING, RESTING, TOUCH
+from kinetree.simulation.engines import time_stepping
 from strategies import random_mechanism
 from tolerance import assert_close
 from touching_bodies import planar_rod
@@ -176,19 +178,19 @@ def test_every_step_has_both_phases(kinds):
         mechanism = random_mechanism(list(kinds), [-1, 0], rng)
         bare = kt.System(mechanism)
         q, qd = bare.random_state(rng)
-        middle = bare.integrate(q, qd * H / 2)
+        z, middle, speeds, free = Floating(bare).halfway(q, qd, H)
         e, mu = rng.uniform(0.2, 1.0, size=3), rng.choice([0.0, 0.3], size=3)
         contacts = [near(bare, middle, rng, f"c{k}", friction=mu[k], restitution=e[k], law="poisson") for k in range(3)]
         system = kt.System(touching(mechanism, *contacts))
-        gap, arrival, _, J = (np.asarray(x) for x in motion_program(system.mechanism).interpret(middle, qd)[:4])
+        gap, arrival, _, J = (np.asarray(x) for x in motion_program(system.mechanism).interpret(middle, speeds)[:4])
         J, inverse = J.reshape(-1, mechanism.nv), system.inverse_inertia_matrix(middle)
-        free = qd + H * system.forward_dynamics(middle, qd, np.zeros(mechanism.nv))
         W, before = J @ inverse @ J.T, (J @ free).reshape(-1, 3)
         p, strikes = phases(W, arrival.reshape(-1, 3), before, gap, e, mu)
         u = before + (W @ p.ravel()).reshape(-1, 3)
         run = kt.simulate(system, q, qd, times=[0.0, H], method="moreau", dt=H)
-        size = np.abs(before).max()
-        assert_close((J @ run.qd[-1]).reshape(-1, 3) / size, u / size, 1e-9, f"velocities of mechanism {seed}")
+        size, end = np.abs(before).max(), Floating(bare).centered(run.q[-1], run.qd[-1])[1]
+        after = Floating(bare).uncentered(z, end)[1]
+        assert_close((J @ after).reshape(-1, 3) / size, u / size, 1e-9, f"velocities of mechanism {seed}")
         struck += strikes
     assert struck > 5
 
@@ -214,8 +216,9 @@ def test_sweeps_find_the_same_expansions(monkeypatch):
         return kt.simulate(system, q, qd, times=np.arange(101) * 1e-3, method="moreau", dt=1e-3)
 
     expected = moved()
-    monkeypatch.setattr(cone_solves, "STRAIGHT", 0)
+    monkeypatch.setattr(time_stepping, "FEW", 0)
     large = moved()
+    monkeypatch.setattr(cone_solves, "STICKING", 0)
     monkeypatch.setattr(cone_solves, "NEWTON", 0)
     monkeypatch.setattr(cone_solves, "PROXIMAL", 0)
     swept = moved()

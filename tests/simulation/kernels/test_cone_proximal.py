@@ -8,7 +8,7 @@ import pytest
 import host_gpu
 import kinetree as kt
 from contacted import touching
-from kinetree.simulation.kernels import cone_solves
+from kinetree.simulation.contact import cone_solves
 
 SIZE = (0.4, 0.3, 0.2)
 

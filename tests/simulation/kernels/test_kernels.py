@@ -11,14 +11,15 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.compiler.lanes.interpret import interpret
-from kinetree.compiler.runtime.native import native_kernel
-from kinetree.simulation.integrators import METHODS, stepper
-from kinetree.simulation.kernels import adaptive_steps, fixed_steps
-from kinetree.simulation.tableaus import MIDPOINT, RK4, Tableau
+from kinetree.runtime.native import native_kernel
+from kinetree.simulation.methods import adaptive_steps, fixed_steps
+from kinetree.simulation.methods.fixed_steps import RK4, Explicit
+from kinetree.simulation.methods.stepper import stepper
+from kinetree.simulation.methods.table import METHODS
 from tolerance import assert_close
 
-FIXED = [name for name, m in METHODS.items() if m.scheme and not m.adaptive]
-PAIRS = [name for name, m in METHODS.items() if m.scheme and m.adaptive]
+FIXED = [name for name, m in METHODS.items() if m.native and not m.adaptive]
+PAIRS = [name for name, m in METHODS.items() if m.native and m.adaptive]
 FRESH = (0.0, np.inf)
 
 
@@ -34,7 +35,7 @@ def states(name: str, count: int = 3):
 
 def native(arm, method: str):
     """Return the stepper of a mechanism without forces."""
-    return stepper(arm.mechanism, METHODS[method])
+    return stepper(arm.mechanism, METHODS[method].scheme)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +72,14 @@ def test_steps_in_registers_have_the_same_bits(name):
 
 def test_stages_that_need_several_others_are_kept():
     """Run the rule of three eighths, whose stages are no chain, and compare with half the step and with RK4."""
-    rule = Tableau(
-        "three_eighths", 4, ((), (1 / 3,), (-1 / 3, 1.0), (1.0, -1.0, 1.0)), (0.125, 0.375, 0.375, 0.125),
+    rule = Explicit(
+        "three_eighths", ((), (1 / 3,), (-1 / 3, 1.0), (1.0, -1.0, 1.0)), (0.125, 0.375, 0.375, 0.125),
         (0.0, 1 / 3, 2 / 3, 1.0),
     )  # fmt: skip
-    assert (RK4.chain, rule.chain, MIDPOINT.chain) == ((0.5, 0.5, 1.0), (), ())
+    assert (RK4.chain, rule.chain) == ((0.5, 0.5, 1.0), ())
     arm, q, qd = states("spatial_pendulum")
     made = native(arm, "rk4")
-    kernel = fixed_steps.explicit_kernel(made.program, rule, made.quaternions, dtype="float64", in_registers=True)
+    kernel = rule.kernel(made.program, made.quaternions, None, dtype="float64", in_registers=True)
     ends = []
     for dt in (0.02, 0.01):
         ends.append(

@@ -6,8 +6,8 @@ import numpy as np
 
 from kinetree.compiler.lanes.builder import Builder
 from kinetree.compiler.lanes.interpret import interpret
-from kinetree.compiler.runtime.native import native_kernel
-from kinetree.simulation.kernels.lane_solves import LaneSolver
+from kinetree.runtime.native import native_kernel
+from kinetree.simulation.methods.lane_states import LaneSolver
 from tolerance import assert_close
 
 SIZE = 5

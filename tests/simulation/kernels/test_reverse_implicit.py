@@ -9,9 +9,9 @@ import kinetree as kt
 from closed_mechanisms import start_of
 from complex_runs import assert_gradient, weighted
 from kinetree.model import parse
-from kinetree.run_derivatives import differentiable
 from kinetree.simulation.derivatives import adjoint
-from kinetree.simulation.derivatives.fixed_path import steps_of
+from kinetree.simulation.derivatives.of_runs import differentiable
+from kinetree.simulation.derivatives.paths import steps_of
 from pendulums import pendulum
 from tolerance import assert_close
 

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from kinetree.studies.statistics.exact_quantiles import SAMPLE, exact_quantiles
+from kinetree.studies.statistics.bands import SAMPLE, exact_quantiles
 
 LEVELS = np.array([0.0, 0.013, 0.05, 0.25, 0.5, 0.77, 0.95, 0.999, 1.0])
 
@@ -57,7 +57,7 @@ def test_quantiles_are_those_of_numpy(memory):
 
 def test_more_samples_are_taken_if_intervals_exceed_the_memory(monkeypatch):
     """Divide a single column more finely until its intervals fit."""
-    monkeypatch.setattr("kinetree.studies.statistics.exact_quantiles.SAMPLE", 4)
+    monkeypatch.setattr("kinetree.studies.statistics.bands.SAMPLE", 4)
     data, passes = np.random.default_rng(2).normal(size=(30_000, 1)), []
     values, _ = exact_quantiles(blocks_of(data, 1000, passes), len(data), 1, LEVELS, memory=4e4)
     assert np.array_equal(values[:, 0], np.quantile(data[:, 0], LEVELS))

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinetree as kt
+from kinetree.simulation.outcomes import Outcome
 from kinetree.studies.statistics.failure_probability import interval
-from kinetree.studies.statuses import Status
 from kinetree.studies.store import STATUS
 
 pytest.importorskip("zarr")
@@ -208,9 +208,9 @@ def test_morris_effects_rank_the_quantities():
 def test_base_samples_with_failed_runs_are_left_out():
     """Leave out whole base samples, and say how many are used."""
     study = sensitive(samples=64)
-    study.status[7], study.measures["ishigami"][7] = Status.LOST, np.nan
+    study.status[7], study.measures["ishigami"][7] = Outcome.LOST, np.nan
     assert "63 of 64 base samples" in repr(study.sensitivity("ishigami"))
-    study.status[5:] = Status.NOT_EVALUATED
+    study.status[5:] = Outcome.NOT_EVALUATED
     with pytest.raises(kt.InputError, match="1 of 64 base samples have results of all their 5 runs"):
         study.sensitivity("ishigami")
 

@@ -7,33 +7,204 @@ nearest. The torques of the drives follow from the other equations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._support.checks import positive
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
-from ...compiler.lower.contacts import candidate_names, motion_program
-from ...compiler.runtime.native import native
-from ...errors import InputError
+from ...compiler.lower.contacts import candidate_names
+from ...contact_geometry.cone import OPEN, SLIP, STICK, Cones, used
+from ...errors import InputError, unknown_name
 from ...joints import kind
 from ...model.axes import axis_labels, axis_names
-from ...model.contact_numbers import ContactNumbers
-from ...model.contacts import Contact, fitting
-from ...model.mechanism import Mechanism
-from ...model.parameter_values import Named
+from ...model.contacts import Contact, ContactNumbers, fitting
+from ...model.mechanism import Mechanism, Named, parameter_arguments
 from ...model.parts import GROUND
-from ...numbers import positive
-from ..loops.acting import Acting
+from ...runtime.compiled import CompiledMechanism
+from ...runtime.contact_motion import ContactMotion
 from ..loops.actuation import dofs
-from .cones import Cones
+from ..loops.constraints import Acting
 from .least_squares import Smallest, smallest_forces
-from .result import GroundForces
-from .touching import Touch, given_touch, touch_of
 from .undriven import undriven
+
+# --- The result of `ground_forces`: torques, forces, missing forces, and a verdict per instant ---
+
+REALIZED = 1e-9
+"""Missing forces relative to those required, below which they count as rounding."""
+LIMIT = 1.0 - 1e-9
+"""The part of friction from which a sticking contact is at the limit of its cone."""
+
+
+@dataclass(frozen=True, repr=False)
+class GroundForces(Displayed):
+    """Joint torques and ground forces of a motion: `tau` [..., nv] and `forces` [..., nc, 3] along normal and tangents.
+
+    `residual` [..., nv] are the generalized forces that no force in the cones supplies, and `missing` [...] their size
+    relative to those required, or to 1e-4 of the weight if these are less. `modes` [..., nc] are 0 (open), 1 (stick) or
+    2 (slip); `inward` [..., nc] marks contacts that the motion moves into their surface, which no rigid body can do.
+    `points` [..., nc, 3] and `axes` [..., nc, 3, 3], by rows normal and tangents, are in the frame of the ground.
+    `settled` [...] marks forces that are the smallest ones up to rounding. `grounded` [nc] marks contacts with
+    the ground, not with other bodies. `contacts` are the names, `labels` and `units` those of the axes.
+    """
+
+    tau: Numbers
+    forces: Numbers
+    residual: Numbers
+    missing: Numbers
+    modes: np.ndarray
+    inward: np.ndarray
+    settled: np.ndarray
+    points: Numbers
+    axes: Numbers
+    friction: Numbers
+    grounded: np.ndarray
+    contacts: tuple[str, ...]
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+
+    @property
+    def realized(self) -> np.ndarray:
+        """Whether torques and ground forces realize the motion exactly, up to rounding [...]."""
+        return (self.missing <= REALIZED) & ~self.inward.any(axis=-1)
+
+    @property
+    def used(self) -> Numbers:
+        """The part of friction that each force uses, |t| / (mu n) [..., nc]: 1 at the border of the cone."""
+        return used(self.forces, self.friction)
+
+    @property
+    def at_limit(self) -> np.ndarray:
+        """The sticking contacts whose force is on the border of its cone [..., nc]."""
+        return (self.modes != OPEN) & (self.modes != SLIP) & (self.used >= LIMIT)
+
+    @property
+    def unloaded(self) -> np.ndarray:
+        """The touching contacts without a force: more of it would have to pull [..., nc]."""
+        return (self.modes != OPEN) & (self.forces[..., 0] <= 0.0)
+
+    @property
+    def world(self) -> Numbers:
+        """The forces on the bodies in axes of the ground [..., nc, 3] in N."""
+        return np.einsum("...ck,...ckj->...cj", self.forces, self.axes)
+
+    @property
+    def wrench(self) -> Numbers:
+        """The total wrench [n; f] of the ground on the mechanism about the origin of the ground [..., 6]."""
+        f = np.where(self.grounded[:, None], self.world, 0.0)
+        return np.concatenate([np.cross(self.points, f).sum(axis=-2), f.sum(axis=-2)], axis=-1)
+
+    @property
+    def status(self) -> np.ndarray:
+        """One sentence per instant [...]: "realized", or what is missing and which contacts are at their limits."""
+        out = np.empty(self.missing.shape, dtype=object)
+        for at in np.ndindex(*out.shape):
+            out[at] = self._sentence(at)
+        return out
+
+    def _sentence(self, at: tuple[int, ...]) -> str:
+        def named(flags: np.ndarray) -> str:
+            return ", ".join(name for name, flag in zip(self.contacts, flags[at], strict=True) if flag)
+
+        if self.realized[at]:
+            return "realized"
+        parts = [f"{name} moves into its surface" for name in [named(self.inward)] if name]
+        if self.missing[at] > REALIZED:
+            k = int(np.argmax(np.abs(self.residual[at])))
+            lack = f"{self.residual[at][k]:.4g} {self.units[k]} are missing at {self.labels[k]}"
+            parts.append(f"{lack}, {self.missing[at]:.3g} of all that is required")
+            parts += [f"friction is at its limit at {name}" for name in [named(self.at_limit)] if name]
+            parts += [f"{name} would have to pull" for name in [named(self.unloaded)] if name]
+            if not (self.modes[at] != OPEN).any():
+                parts.append("nothing touches the ground")
+        return "; ".join(parts)
+
+    def display(self) -> list[str | Table]:
+        """Return the summary, and the forces of one instant."""
+        if self.missing.ndim:
+            return [self.summary()]
+        rows = tuple(
+            (name, *map(float, f), float(u)) for name, f, u in zip(self.contacts, self.forces, self.used, strict=True)
+        )
+        return [
+            self.summary(),
+            Table(("contact", "normal", "tangent 1", "tangent 2", "friction used"), rows, ("", "N", "N", "N", "1")),
+        ]
+
+    def summary(self) -> str:
+        """Return the number of instants that are realized, and the status of the worst one."""
+        good, count = int(self.realized.sum()), self.realized.size
+        if good == count:
+            return f"ground forces: all of {count} instants are realized"
+        bad = np.where(self.realized, -1.0, self.missing)
+        at = tuple(int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape)) if bad.shape else ()
+        where = f" (worst at {', '.join(map(str, at))})" if at else ""
+        return f"ground forces: {good} of {count} instants are realized{where}: {self._sentence(at)}"
+
+
+# --- Which contacts can carry a force in a given motion: those that touch, and stay or slip ---
+
+
+@dataclass(frozen=True)
+class Touch:
+    """The modes of all candidates [..., nc], unit vectors of their slip [..., nc, 2], and those that move inward."""
+
+    modes: np.ndarray
+    slip: Numbers
+    inward: np.ndarray
+
+
+def touch_of(numbers: ContactNumbers, gap: Numbers, v: Numbers, a: Numbers, tol: float) -> Touch:
+    """Return the modes of a motion with velocities and accelerations [..., nc, 3] along normal and tangents.
+
+    A candidate that leaves its surface is open. One that slides, or begins to, slips; one that does neither sticks.
+    Gaps, velocities and accelerations count as zero up to `tol` of the characteristic length, of sqrt(g l) and of g.
+    """
+    still, steady = tol * numbers.speed, tol * numbers.gravity
+    near = gap <= tol * numbers.length
+    resting = np.abs(v[..., 0]) <= still
+    leaves = (v[..., 0] > still) | (resting & (a[..., 0] > steady))
+    enters = (v[..., 0] < -still) | (resting & (a[..., 0] < -steady)) | (gap < -tol * numbers.length)
+    speed, rate = np.hypot(v[..., 1], v[..., 2]), np.hypot(a[..., 1], a[..., 2])
+    slides, begins = speed > still, rate > steady
+    slip = np.where(slides[..., None], v[..., 1:], a[..., 1:])
+    size = np.where(slides, speed, rate)
+    modes = np.where(near & ~leaves, np.where(slides | begins, SLIP, STICK), OPEN)
+    unit = np.where((modes == SLIP)[..., None], slip / np.where(size > 0, size, 1.0)[..., None], 0.0)
+    return Touch(modes, unit, near & enters)
+
+
+def given_touch(names: tuple[str, ...], touching: Any, lead: tuple[int, ...]) -> Touch:
+    """Return the modes of contacts that the caller names: all of these stick, all others are open."""
+    shape = (*lead, len(names))
+    if isinstance(touching, str):
+        touching = [touching]
+    if isinstance(touching, Iterable) and not isinstance(touching, np.ndarray | Mapping):
+        touching = list(touching)
+    if isinstance(touching, list) and all(isinstance(x, str) for x in touching):
+        flags = np.zeros(len(names), dtype=bool)
+        for name in touching:
+            own = [k for k, x in enumerate(names) if x == name or x.startswith(f"{name}.")]
+            if not own:
+                raise unknown_name("contact", name, names, where="touching")
+            flags[own] = True
+    else:
+        flags = np.asarray(touching)
+        if flags.dtype != bool or flags.shape[-1:] != (len(names),):
+            raise InputError(
+                f"touching has shape {flags.shape} and type {flags.dtype}; "
+                f"give names of contacts, or truth values [..., {len(names)}], one per point: {', '.join(names)}"
+            )
+    try:
+        flags = np.broadcast_to(flags, shape)
+    except ValueError:
+        raise InputError(f"touching has shape {flags.shape}; expected {shape}") from None
+    return Touch(np.where(flags, STICK, OPEN), np.zeros((*shape, 2)), np.zeros(shape, dtype=bool))
+
 
 TOL = 1e-6
 """The default tolerance of gaps, velocities and accelerations of contacts, in parts of l, sqrt(g l) and g: motions that
@@ -53,7 +224,7 @@ def ground_forces(
     actuated: str | Iterable[str] | None = None,
     touching: Any = None,
     wrenches: ArrayLike | None = None,
-    forces: bool = False,
+    forces: bool = True,
     parameters: Named | None = None,
     tol: float = TOL,
 ) -> GroundForces:
@@ -61,8 +232,8 @@ def ground_forces(
 
     `contacts` are those of the mechanism by default. `actuated` names the joints with a drive, by default all but the
     free joints on the ground. `touching` names the contacts that carry a force by sticking, or has truth values
-    [..., nc]; by default they follow from the motion, with tolerances `tol`. With `forces`, the forces of the
-    mechanism act too; `parameters` are one set.
+    [..., nc]; by default they follow from the motion, with tolerances `tol`. The forces of the mechanism act unless
+    `forces` is False; `parameters` are one set.
     """
     own = system.mechanism
     mechanism = own if contacts is None else replace(own, contacts=fitting(own, contacts))
@@ -99,11 +270,11 @@ def contact_motion(
     """Return the numbers of the contacts, and gaps, velocities, biases, J, points and axes of their candidates."""
     # one function for all coefficients of friction, such as those of a sweep
     geometry = tuple((c.body, c.shape, c.size, c.placement, c.surface) for c in mechanism.contacts)
-    motion = system._part(("contact motion", geometry), lambda: native(motion_program(mechanism)))
+    motion = system._parts.part(("contact motion", geometry), lambda: ContactMotion(mechanism))
     if parameters is None and mechanism.free_parameters:
         parameters = np.array([p.value for p in mechanism.free_parameters], dtype=float)
     numbers = ContactNumbers.of(mechanism, None if parameters is None else parameters.tolist())
-    return numbers, motion(q, qd, *(() if parameters is None else (parameters,)))
+    return numbers, motion(q, qd, *parameter_arguments(parameters))
 
 
 def _smallest(b: Numbers, J: Numbers, touch: Touch, mu: Numbers) -> Smallest:

@@ -13,11 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import InputError
 from ...model.mechanism import Mechanism
+from ...runtime.compiled import CompiledMechanism
 from ..loops.actuation import effort_weights, efforts
-from ..loops.constraints import INDEPENDENT, Split, require_closed, split
+from ..loops.constraints import INDEPENDENT, Split, require_closed, singular_split
 
 
 class Undriven(Protocol):
@@ -87,7 +87,7 @@ def undriven(
     q, qd, qdd = states
     if parameters is not None:
         parameters = np.broadcast_to(parameters, (*q.shape[:-1], parameters.shape[-1]))
-    at = split(system, q, parameters, columns=scale)
+    at = singular_split(system, q, parameters, columns=scale)
     require_closed(system, at, q, qd, qdd, tol, parameters)
     rows = _kept(at, driven)
     _refuse_none(mechanism, rows.shape[-2])

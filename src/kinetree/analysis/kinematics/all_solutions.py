@@ -10,26 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._support.pictures import picture
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import InputError
 from ...joints.random_states import generator
-from ...model.parameter_values import Named
-from ...pictures import picture
+from ...model.mechanism import Named, inputs_of
+from ...runtime.compiled import CompiledMechanism
 from .closed_forms import closed_form
 from .inverse_kinematics import (
     ITERATIONS,
     TOLERANCE,
     inverse_kinematics,
-    parameter_values,
+    positions_table,
     with_start,
 )
-from .joint_ranges import Ranges, given_start
-from .null_motions import RANK, null_motions, scaled_jacobian
-from .pose_search import PoseSearch
+from .joint_ranges import RANK, Ranges, given_start, null_motions, scaled_jacobian
+from .pose_search import PoseSearch, polish_solutions
 from .pose_targets import targets
 from .screw_chains import moving_joints, screw_chain
-from .singular_polish import polished
 
 SEARCH = "search"
 STARTS, ROUNDS = 128, 12
@@ -40,8 +39,8 @@ SAME = 1e-6
 """The largest difference of two positions that count as one solution [rad, m]."""
 
 
-@dataclass(frozen=True)
-class AllSolutions:
+@dataclass(frozen=True, repr=False)
+class AllSolutions(Displayed):
     """All positions found at which a frame has one pose, [count, nq], those nearest to q0 first.
 
     `position` [m] and `rotation` [rad] are their errors. `method` is the name of the closed form, or SEARCH. A closed
@@ -69,6 +68,15 @@ class AllSolutions:
         """Draw the solutions as stick figures, one panel each; return the figure, or write it to `path`."""
         return picture("solutions_plot")(self, path, **options)
 
+    def display(self) -> list[str | Table]:
+        """Return the number of solutions and the method, and the positions with their errors."""
+        count = "1 solution" if len(self) == 1 else f"{len(self)} solutions"
+        beyond = f"; {self.outside} more are beyond the joints' limits" if self.outside else ""
+        many = "1 degree" if self.redundant == 1 else f"{self.redundant} degrees"
+        free = f" of infinitely many, with {many} of freedom in excess" if self.redundant else ""
+        text = f"{self.system.mechanism.name}: {count} for {self.frame!r}{free}, by {self.method}{beyond}"
+        return [text, positions_table(self.system, self.q, self.position, self.rotation)]
+
     def __len__(self) -> int:
         """Return the number of solutions."""
         return len(self.q)
@@ -91,7 +99,7 @@ def all_solutions(
 
     The options are those of `System.inverse_kinematics`; joints that do not move the frame stay as in q0.
     """
-    wanted, values = targets(system, T, frame, weights), parameter_values(system, parameters)
+    wanted, values = targets(system, T, frame, weights), inputs_of(system.mechanism, parameters)
     start = None if q0 is None else given_start(system, q0)
     if wanted.lead or any(x is not None and x.ndim > 1 for x in (values, start)):
         raise InputError(
@@ -147,7 +155,7 @@ def _refined(search: PoseSearch, q: Numbers) -> Numbers:
     if not len(q):
         return q
     flat = search.flattened((len(q),), search.parameters)
-    there = polished(flat, flat.solve(q, 0, np.random.default_rng(0), q))
+    there = polish_solutions(flat, flat.solve(q, 0, np.random.default_rng(0), q))
     return there[flat.accepted(there, *flat.targets.errors(there, flat.parameters))]
 
 

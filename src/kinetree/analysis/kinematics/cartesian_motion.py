@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._support.checks import positive, real_array, whole
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import InputError, UnreachableError
-from ...model.parameter_values import Named
+from ...model.mechanism import Named, inputs_of
 from ...model.scales import characteristic_length, loop_units
-from ...numbers import positive, real_array, whole
-from .inverse_kinematics import inverse_kinematics, parameter_values
-from .null_motions import RANK, scaled_jacobian
+from ...runtime.compiled import CompiledMechanism
+from .inverse_kinematics import inverse_kinematics
+from .joint_ranges import RANK, scaled_jacobian
 from .pose_targets import moving_frame, rotation_vectors, targets
 from .screw_chains import moving_joints
 
@@ -81,7 +81,7 @@ def cartesian_motion(
             f"the poses of a path have shape {np.shape(poses)}; expected [k, 4, 4] or [k, 3], k of two or more"
         )
     path = _path(wanted.poses, times, duration, whole(samples, "samples", least=2))
-    values, used = parameter_values(system, parameters), wanted.used
+    values, used = inputs_of(system.mechanism, parameters), wanted.used
     if values is not None:
         system = system.fixed(values)  # every function then has these numbers
     q, errors = _followed(system, path, frame, used, q0, options)

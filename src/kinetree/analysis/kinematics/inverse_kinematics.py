@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,20 +10,105 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._support.checks import leading_shape, positive, whole
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
-from ...errors import InputError, UnreachableError
+from ...errors import Advice, InputError, UnreachableError
 from ...joints.random_states import generator
-from ...model.parameter_values import Named, in_order
-from ...numbers import positive, real_array, whole
+from ...model.axes import axis_labels
+from ...model.mechanism import Named, inputs_of
+from ...model.scales import loop_units
+from ...runtime.compiled import CompiledMechanism
+from ..joint_entries import some
 from ..loops.kinematics import Mask
-from .centering import centered
-from .joint_ranges import Places, Ranges, given_start
-from .null_motions import null_motions
-from .pose_search import PoseSearch
+from .joint_ranges import Places, Ranges, given_start, null_motions, scaled_jacobian
+from .pose_search import PoseSearch, polish_solutions
 from .pose_targets import Targets, targets
-from .singular_polish import polished
-from .unreachable import reason
+
+# --- Redundant arms: motion in the null space toward the middle of the joints' ranges, with the frame at its target.
+
+ROUNDS = 60
+"""The most steps toward the middle; each reduces the distance, or is halved."""
+LEAST = 1e-6
+"""The decrease of the squared distance, in parts of it, below which the search ends."""
+
+
+def center_in_ranges(search: PoseSearch, q: Numbers, good: Mask) -> Numbers:
+    """Return positions [n, nq] nearest to the middle of the ranges among those reached from q with the same pose.
+
+    Distances are in parts of half the range of each joint; of half a revolution, or of the characteristic length, for
+    joints without limits. Targets that are not `good` stay as they are.
+    """
+    system, ranges = search.targets.system, search.ranges
+    units = loop_units(system.mechanism)[1]
+    half = 0.5 * (ranges.upper - ranges.lower)
+    half = np.where(np.isfinite(half) & (half > 0), half, np.where(units == 1.0, math.pi, units)) * ranges.free
+    middle = np.broadcast_to(ranges.middle(), q.shape)
+    q, stride, live = q.copy(), np.ones(len(q)), np.array(good, dtype=bool)
+    cost = _distance(search, q, middle, half)
+    for _ in range(ROUNDS):
+        rows = np.flatnonzero(live)
+        if not len(rows):
+            break
+        part = search.part(rows)
+        step = _toward(part, q[rows], middle[rows], half) * stride[rows, None]
+        tried, report = part.run(ranges.clipped(system.integrate(q[rows], step)))
+        after = _distance(part, tried, middle[rows], half)
+        better = (report[:, 0] <= search.tolerance) & (after < cost[rows])
+        ended = better & (after > (1.0 - LEAST) * cost[rows])
+        q[rows] = np.where(better[:, None], tried, q[rows])
+        cost[rows] = np.where(better, after, cost[rows])
+        stride[rows] = np.where(better, np.minimum(1.0, 1.5 * stride[rows]), 0.4 * stride[rows])
+        live[rows] = ~ended & (stride[rows] > 1e-4)
+    return q
+
+
+def _distance(search: PoseSearch, q: Numbers, middle: Numbers, half: Numbers) -> Numbers:
+    away = search.targets.system.difference(middle, q)
+    return ((away / np.where(half > 0, half, 1.0)) ** 2 * (half > 0)).sum(axis=-1)
+
+
+def _toward(search: PoseSearch, q: Numbers, middle: Numbers, half: Numbers) -> Numbers:
+    """Return the part of the way to the middle that keeps the pose to first order."""
+    t = search.targets
+    units = loop_units(t.system.mechanism)[1]
+    scale = half / units
+    J = scaled_jacobian(t.system, t.frame, t.used, q, search.parameters) * scale
+    way = t.system.difference(q, middle) / np.where(half > 0, half, 1.0) * (half > 0)
+    return (way - np.einsum("nij,njk,nk->ni", np.linalg.pinv(J, rcond=1e-7), J, way)) * half
+
+
+# --- Messages about targets that no position reaches ---
+
+NEAREST = "on_failure='nearest' returns the nearest positions"
+
+
+def reason(result: PoseSolution, targets: Targets, restarts: int) -> Advice:
+    """Return the sentence about the first target that is not reached: its errors, joints at limits, and remedies."""
+    place = tuple(int(k) for k in np.argwhere(~np.asarray(result.converged))[0])
+    system, count = targets.system, int((~np.asarray(result.converged)).sum())
+    m = system.mechanism
+    which = f"target {list(place)}" if place else "the target"
+    head = f"inverse kinematics of {m.name!r}: {which} of {targets.frame!r} is not reached"
+    if count > 1:
+        head += f", nor are {count - 1} others"
+    point = np.round(np.broadcast_to(targets.poses, (*result.q.shape[:-1], 4, 4))[(*place, slice(3), 3)], 6)
+    miss = f"{result.position[place]:.3g} m" + (
+        f" and {result.rotation[place]:.3g} rad" if any(targets.used[:3]) else ""
+    )
+    text = f"{head}: the nearest position of {restarts + 1} searches misses the pose at {point.tolist()} by {miss}"
+    limited = [name for name, at in zip(axis_labels(m, 1), result.at_limit[place], strict=True) if at]
+    if limited:
+        text += f", with {some(limited)} at a limit"
+    asked, able = sum(targets.used), system.nv
+    if able < asked:
+        text += f"; {able} degrees of freedom meet {asked} errors only at special targets"
+        python = "give weights of zero for errors that do not matter, or a point [3] for the position alone"
+        command = "give --weights of zero for errors that do not matter, or --at x,y,z for the position alone"
+        return Advice(f"{text}: {python}; {NEAREST}", f"{text}: {command}")
+    python = "move the target, give q0 near a solution or more restarts"
+    return Advice(f"{text}; {python}; {NEAREST}", f"{text}; move the target, or give --q0 near a solution")
+
 
 RESTARTS = 100
 """The most searches from random starts: of 20,000 random poses of a UR5 or a Panda, 32 leave three out, 100 none."""
@@ -34,8 +120,8 @@ ON_FAILURE = ("raise", "nearest", "nan")
 PREFER = ("near", "middle")
 
 
-@dataclass(frozen=True)
-class PoseSolution:
+@dataclass(frozen=True, repr=False)
+class PoseSolution(Displayed):
     """Positions at which a frame has given poses, one per target.
 
     `q` [..., nq] are the positions, `position` [m] and `rotation` [rad] their errors, in the axes with weights.
@@ -62,13 +148,32 @@ class PoseSolution:
             raise InputError(f"nullspace is that of one position, but q has shape {self.q.shape}; solve for one target")
         return null_motions(self.system, self.frame, self.used, self.q, self.parameters)
 
-    def __str__(self) -> str:
+    def display(self) -> list[str | Table]:
+        """Return the summary, and the positions with their errors, a row per target."""
+        return [self.summary(), positions_table(self.system, self.q, self.position, self.rotation, self.converged)]
+
+    def summary(self) -> str:
         """Return the number of targets reached and the largest errors."""
         count, good = self.converged.size, int(self.converged.sum())
         worst = f"{np.max(self.position, initial=0.0):.2g} m and {np.max(self.rotation, initial=0.0):.2g} rad"
         targets = "the target" if count == 1 else f"{good} of {count} targets"
         verb = "is reached" if count == 1 and good else ("is not reached" if count == 1 else "are reached")
         return f"{self.system.mechanism.name}: {targets} of {self.frame!r} {verb}; the largest errors are {worst}"
+
+
+def positions_table(
+    system: CompiledMechanism, q: Numbers, position: Numbers, rotation: Numbers, reached: Any = None
+) -> Table:
+    """Return positions [..., nq] and their errors, a row each, with the names of coordinates."""
+    states = np.reshape(q, (-1, system.nq))
+    marks = [()] * len(states) if reached is None else [("yes" if x else "no",) for x in np.ravel(reached)]
+    errors = [(f"{x:.1e}", f"{y:.1e}") for x, y in zip(np.ravel(position), np.ravel(rotation), strict=True)]
+    rows = tuple(
+        (k, *mark, *error, *map(float, state))
+        for k, (mark, error, state) in enumerate(zip(marks, errors, states, strict=True))
+    )
+    heads = ("", *(() if reached is None else ("reached",)), "position error [m]", "rotation error [rad]")
+    return Table((*heads, *axis_labels(system.mechanism, 0)), rows)
 
 
 def inverse_kinematics(
@@ -99,18 +204,17 @@ def inverse_kinematics(
     ranges = with_start(Ranges.of(system, limits=limits, hold=hold), start)
     restarts, iterations = whole(restarts, "restarts", least=0), whole(iterations, "iterations")
     search = PoseSearch(wanted, ranges, positive(tolerance, "tolerance"), iterations)
-    values = parameter_values(system, parameters)
-    lead = np.broadcast_shapes(
-        wanted.lead, () if start is None else start.shape[:-1], () if values is None else values.shape[:-1]
-    )
+    values = inputs_of(system.mechanism, parameters)
+    given = (("T", wanted.lead), ("q0", start), ("parameters", values))
+    lead = leading_shape((name, x if isinstance(x, tuple) else x.shape[:-1], ()) for name, x in given if x is not None)
     flat = search.flattened(lead, values)
     base = search.first_start() if start is None else start
     q = np.broadcast_to(base, (*lead, system.nq)).reshape(-1, system.nq)
     found = flat.solve(ranges.clipped(q), restarts, generator(rng), q)
-    reached = polished(flat, found)
+    reached = polish_solutions(flat, found)
     out = solution(flat, ranges.near(reached, q), found.iterations, found.restarts)
     if prefer == "middle":
-        out = solution(flat, centered(flat, out.q, out.converged), found.iterations, found.restarts)
+        out = solution(flat, center_in_ranges(flat, out.q, out.converged), found.iterations, found.restarts)
     if on_failure == "raise" and not out.converged.all():
         whole_result = _shaped(out, lead)
         raise UnreachableError(reason(whole_result, wanted, restarts), whole_result)
@@ -124,18 +228,6 @@ def with_start(ranges: Ranges, start: Numbers | None) -> Ranges:
     if start is None and not ranges.free.all():
         raise InputError("hold requires q0, the positions of the joints that are held")
     return ranges
-
-
-def parameter_values(system: CompiledMechanism, parameters: Named | None) -> Numbers | None:
-    """Return the checked values of the free parameters [..., np]; None without any."""
-    if parameters is None:
-        return system._nominal
-    if system._nominal is None:
-        raise InputError(f"{system.mechanism.name!r} has no free parameters; declare them with free = true")
-    values, count = real_array(in_order(system.mechanism, parameters), "parameters"), len(system._nominal)
-    if values.shape[-1:] != (count,):
-        raise InputError(f"parameters have shape {values.shape}; expected [..., {count}]")
-    return values
 
 
 def solution(search: PoseSearch, q: Numbers, iterations: Places, restarts: Places) -> PoseSolution:

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._support.checks import real_array
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import InputError
 from ...joints import kind
 from ...joints.random_states import drawn_coordinates
 from ...model.axes import axis_names
 from ...model.scales import characteristic_length, loop_units
-from ...numbers import real_array
-from ..joint_entries import held
+from ...runtime.compiled import CompiledMechanism
+from ..joint_entries import masks_of_joints
 from ..loops.kinematics import Mask
 
 APART = 0.3
@@ -58,7 +58,7 @@ class Ranges:
                 if limits and values:
                     target[own_v] = values
         at = np.array(flat, dtype=int).reshape(-1, 2)
-        free = (~held(m, hold)[1]).astype(float)
+        free = (~masks_of_joints(m, hold)[1]).astype(float)
         return cls(system, lower, upper, free, at[:, 0], at[:, 1], angles)
 
     def middle(self) -> Numbers:
@@ -139,3 +139,36 @@ def given_start(system: CompiledMechanism, q0: Any) -> Numbers:
     if not np.isfinite(q).all():
         raise InputError("q0 has entries that are not finite; give finite numbers")
     return q
+
+
+# --- Velocities that leave a frame at rest: the null space of its Jacobian and of the loops ---
+
+RANK = 1e-7
+"""The ratio to the largest singular value below which a singular value of the Jacobian counts as zero."""
+
+
+def scaled_jacobian(
+    system: CompiledMechanism, frame: str, used: tuple[bool, ...], q: Numbers, parameters: Numbers | None
+) -> Numbers:
+    """Return the Jacobian of a frame and of the loops [..., n, nv], without units, for positions q [..., nq].
+
+    Rows are in the frame's axes, which are the target's where it is reached, and only those used.
+    """
+    m = system.mechanism
+    more: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
+    length, (equations, units) = characteristic_length(m), loop_units(m)
+    J = system.jacobian(q, frame, axes="body", **more)[..., np.array(used), :]
+    J = J / np.repeat([1.0, length], 3)[np.array(used)][:, None] * units
+    if m.closures:
+        J = np.concatenate([J, system.closure_jacobian(q, **more) * units / equations[:, None]], axis=-2)
+    return J
+
+
+def null_motions(
+    system: CompiledMechanism, frame: str, used: tuple[bool, ...], q: Numbers, parameters: Numbers | None
+) -> Numbers:
+    """Return a basis [nv, k] of the velocities that do not move the frame in the axes used, at one position."""
+    J = scaled_jacobian(system, frame, used, q, parameters)
+    _, s, V = np.linalg.svd(J)
+    count = int((s > RANK * s.max(initial=0.0)).sum())
+    return V[count:].T * loop_units(system.mechanism)[1][:, None]

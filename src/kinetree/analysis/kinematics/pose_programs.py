@@ -16,7 +16,7 @@ from ...algebra.scalars import is_number, where
 from ...algebra.vectors import Matrix, Vector, matmul, sub, times, transpose
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
-from ...compiler.lower.closing_steps import largest, moved
+from ...compiler.lower.closing_steps import displace, largest
 from ...compiler.lower.sweeps import Tree
 from ...dynamics import closure
 from ...dynamics.jacobians import jacobian
@@ -119,7 +119,7 @@ class PoseEquations:
         m = self.mechanism
         made = _Tracing({"q": m.nq, "dq": m.nv, "lower": m.nv, "upper": m.nv})
         given, units = made.given, loop_units(m)[1].tolist()
-        there = moved(m, {"q": given["q"]}, [x * u for x, u in zip(given["dq"], units, strict=True)])
+        there = displace(m, {"q": given["q"]}, [x * u for x, u in zip(given["dq"], units, strict=True)])
         for at, k, _ in self.limited:
             low, high = given["lower"][k], given["upper"][k]
             there[at] = where(there[at] < low, low, where(there[at] > high, high, there[at]))

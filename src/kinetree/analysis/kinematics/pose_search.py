@@ -9,10 +9,11 @@ import numpy as np
 
 from ...algebra.arrays import Numbers
 from ...compiler.lower.build import is_long
-from ...compiler.runtime.native import native, native_kernel
 from ...errors import InputError
+from ...model.mechanism import parameter_arguments
 from ...model.scales import characteristic_length, loop_units
-from ..loops.assembly import assemble
+from ...runtime.native import native, native_kernel
+from ..loops.batch_assembly import assemble
 from ..loops.kinematics import Mask
 from .joint_ranges import Places, Ranges
 from .pose_kernel import REPORT, pose_kernel
@@ -70,7 +71,7 @@ class PoseSearch:
     def run(self, q: Numbers) -> tuple[Numbers, Numbers]:
         """Return positions [n, nq] and reports [n, 3] of one search per target, from starts [n, nq]."""
         t, r = self.targets, self.ranges
-        more = () if self.parameters is None else (self.parameters,)
+        more = parameter_arguments(self.parameters)
         limits = (r.lower, r.upper, r.free)
         with np.errstate(all="ignore"):
             return self._native()(
@@ -122,9 +123,9 @@ class PoseSearch:
 
     def errors_at(self, q: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
         """Return F [n, m], A [n, m, nv], half the squared norm of F and the largest error at positions [n, nq]."""
-        t, more = self.targets, () if self.parameters is None else (self.parameters,)
+        t, more = self.targets, parameter_arguments(self.parameters)
         equations = PoseEquations(t.system.mechanism, t.frame, t.used)
-        program = t.system._part(("pose errors", t.frame, t.used), lambda: native(equations.evaluation()))
+        program = t.system._parts.part(("pose errors", t.frame, t.used), lambda: native(equations.evaluation()))
         F, A, size, worst = program(q, t.poses.reshape(-1, 16), t.weights, *more)
         return F, A.reshape(len(q), F.shape[-1], -1), size[:, 0], worst[:, 0]
 
@@ -137,4 +138,58 @@ class PoseSearch:
                 "long; use a mechanism of up to 64 bodies"
             )
         equations = PoseEquations(m, t.frame, t.used)
-        return t.system._part(("inverse kinematics", t.frame, t.used), lambda: native_kernel(pose_kernel(equations)))
+        return t.system._parts.part(
+            ("inverse kinematics", t.frame, t.used), lambda: native_kernel(pose_kernel(equations))
+        )
+
+
+# --- Last steps toward targets near singular positions, by Newton's method with singular values ---
+#
+# There the native search advances slowly: the error grows off a curved path along which it is small, and normal
+# equations
+# lose half of the digits. Steps of Newton's method may increase the error for a while. The best position is returned.
+
+NEAR = 1e-3
+"""Half the squared error from which the steps start: farther away, the native search has found a local minimum."""
+ROUNDS = 100
+"""The most steps; where two solutions meet, each reduces the error to a quarter."""
+STRIDE = 0.2
+"""The largest entry of a step [rad, characteristic lengths]."""
+RANK = 1e-13
+"""Directions with smaller singular values, in parts of the largest, are rounding errors."""
+
+
+def polish_solutions(search: PoseSearch, found: Found) -> Numbers:
+    """Return the positions found [n, nq], after further steps where the error is small but above the tolerance."""
+    rows = np.flatnonzero((found.size <= NEAR) & ~(found.worst <= search.tolerance))
+    if not len(rows):
+        return found.q
+    out, part = found.q.copy(), search.part(rows)
+    there = best = out[rows]
+    F, A, size, worst = part.errors_at(there)
+    for _ in range(ROUNDS):
+        there = part.ranges.clipped(part.targets.system.integrate(there, _step(part, there, F, A)))
+        F, A, after, new = part.errors_at(there)
+        better = after < size
+        best = np.where(better[:, None], there, best)
+        size, worst = np.where(better, after, size), np.where(better, new, worst)
+        if (worst <= search.tolerance).all():
+            break
+    out[rows] = best
+    return out
+
+
+def _step(search: PoseSearch, q: Numbers, F: Numbers, A: Numbers) -> Numbers:
+    """Return steps of Newton's method [n, nv]; degrees of freedom at a limit that would leave the range do not move."""
+    ranges = search.ranges
+    x = np.zeros((len(q), A.shape[-1]))
+    x[:, ranges.v_places] = q[:, ranges.q_places]
+    slope = np.einsum("nik,ni->nk", A, F)
+    blocked = ((x >= ranges.upper) & (slope > 0)) | ((x <= ranges.lower) & (slope < 0))
+    flat = np.ones_like(x, dtype=bool)
+    flat[:, ranges.v_places] = False
+    U, s, V = np.linalg.svd(A * (ranges.free * (flat | ~blocked))[:, None, :], full_matrices=False)
+    inverse = s / (s * s + (RANK * s[:, :1]) ** 2 + 1e-300)
+    dq = np.einsum("nki,nk->ni", V, inverse * np.einsum("nik,ni->nk", U, F))
+    reach = np.maximum(1.0, np.abs(dq).max(axis=-1, initial=0.0) / STRIDE)
+    return dq / reach[:, None] * loop_units(search.targets.system.mechanism)[1]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._support.checks import real_array
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import InputError, brief
 from ...model.mechanism import GROUND
-from ...numbers import real_array
+from ...runtime.compiled import CompiledMechanism
 
 RIGID = 1e-6
 """The largest deviation of a target from a rotation: rounded input passes, scaled axes and left-handed ones do not."""

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...joints import kind
 from ...joints.protocol import ROTATION
 from ...model.mechanism import Mechanism
 from ...model.scales import characteristic_length
 from ...model.topology import path
+from ...runtime.compiled import CompiledMechanism
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ def screw_chain(system: CompiledMechanism, frame: str, parameters: Numbers | Non
         return None
     more: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
     q = system.neutral()
+    q[[m.q_slices[k].start for k in moving]] = 0.0
     home, J = system.pose(q, frame, **more), system.jacobian(q, frame, **more)
     screws = []
     for k in moving:
@@ -64,7 +65,7 @@ def moving_joints(m: Mechanism, frame: str) -> list[int] | None:
     return None if m.loops or names & coupled else on
 
 
-def turned(axis: Numbers, angle: float, x: Numbers) -> Numbers:
+def rotate_about(axis: Numbers, angle: float, x: Numbers) -> Numbers:
     """Return a vector rotated about a unit axis through the origin."""
     along = axis * (axis @ x)
     return along + (x - along) * np.cos(angle) + np.cross(axis, x) * np.sin(angle)

@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..._support.checks import whole
+from ..._support.pictures import picture
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import AssemblyError
 from ...joints.random_states import generator
-from ...model.parameter_values import Named
-from ...numbers import whole
-from ...pictures import picture
+from ...model.mechanism import Named, inputs_of
+from ...runtime.compiled import CompiledMechanism
 from ..loops.batch_assembly import assemble
-from .inverse_kinematics import parameter_values
-from .joint_ranges import Ranges
-from .null_motions import scaled_jacobian
+from .joint_ranges import Ranges, scaled_jacobian
 from .pose_targets import moving_frame
 
 SAMPLES = 20_000
@@ -71,7 +69,7 @@ def workspace(
     """
     moving_frame(system, frame)
     ranges = Ranges.of(system, limits=limits, hold=())
-    values, q = parameter_values(system, parameters), ranges.starts(whole(samples, "samples"), generator(rng))
+    values, q = inputs_of(system.mechanism, parameters), ranges.starts(whole(samples, "samples"), generator(rng))
     more: dict[str, Any] = {} if values is None else {"parameters": values}
     if system.closures:
         q = assemble(system, q, on_failure="nan", **more)

@@ -11,36 +11,32 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
-from ...compiler.lower.loop_pattern import closing
-from ...compiler.lower.newton import RANK
+from ...compiler.lower.loop_pattern import RANK, closing
 from ...errors import InputError
-from ...model.axes import axis_labels, axis_names, entries
-from ...model.mechanism import Mechanism
-from ...model.parameter_values import Named
-from ..joint_entries import listed
-from .acting import Acting
-from .constraints import Split, require_closed, split
-from .load_sharing import Share, shared, transmission
-from .native_loops import idle_equations
+from ...model.axes import axis_labels, axis_names, entries_of
+from ...model.mechanism import Mechanism, Named
+from ...runtime.compiled import CompiledMechanism
+from ..joint_entries import as_list
+from .constraints import TOLERANCE, Acting, Split, require_closed, singular_split
+from .driven_programs import idle_equations
+from .load_sharing import Share, share_loads, transmission
 from .native_torques import native_loads, native_torques
 
 Flags = NDArray[np.bool_]
 Weights = Mapping[str, float | Sequence[float]]
 
-ACTING = {"wrenches": None, "forces": False, "parameters": None}
+ACTING = {"wrenches": None, "forces": True, "parameters": None}
 """The options of what acts, with their defaults."""
-TOLERANCE = 1e-6
-"""The default of the largest rate at which a motion may open loops, in parts of its size."""
 ROUNDING = 1e-9
 """Missing torques relative to those required, below which they count as rounding."""
 PART = 1e-6
 """The largest share in undetermined directions of a torque or multiplier that counts as unique."""
 
 
-@dataclass(frozen=True)
-class Actuation:
+@dataclass(frozen=True, repr=False)
+class Actuation(Displayed):
     """The torques of actuators for a motion, and whether they are unique.
 
     `tau` [..., nv] is zero at passive joints, `multipliers` [..., nc] are those of the loops' equations, and `residual`
@@ -85,7 +81,15 @@ class Actuation:
         k = int(np.argmax(np.abs(self.residual))) % len(self.axes)
         return self.axes[k], float(np.abs(self.residual[..., k]).max()), self.units[k]
 
-    def __str__(self) -> str:
+    def display(self) -> list[str | Table]:
+        """Return the summary, and the torques of one state."""
+        if self.tau.ndim > 1:
+            return [self.summary()]
+        rows = zip(self.axes, self.units, self.tau, self.unique_tau, self.residual, strict=True)
+        cells = tuple((a, unit, float(t), "" if u else "not unique", float(r)) for a, unit, t, u, r in rows if t or r)
+        return [self.summary(), Table(("joint", "unit", "torque", "", "missing"), cells)]
+
+    def summary(self) -> str:
         """Return degrees of freedom, actuators and missing torques as a sentence."""
         words = {"exactly actuated": self.exact, "under-actuated": self.under, "over-actuated": self.over}
         found = " and ".join(word for word, flags in words.items() if np.any(flags)) or "without states"
@@ -106,7 +110,7 @@ def actuation(
     weights: Weights | None = None,
     share: Share | None = None,
     wrenches: ArrayLike | None = None,
-    forces: bool = False,
+    forces: bool = True,
     parameters: Named | None = None,
     tol: float = TOLERANCE,
 ) -> Actuation:
@@ -115,9 +119,9 @@ def actuation(
     `actuated` names joints, with all their degrees of freedom, or single axes of joints. `weights` by joint, one number
     or one per degree of freedom, weight the squares of torques that are not unique, such as 1 / limit^2. The default
     weighting multiplies forces by the mechanism's length, so that they compare with torques. `share` has compliances by
-    joint or loop, for multipliers that are not unique. With `forces`, the forces of the mechanism act too. States and
-    `parameters` [..., np] may have leading shapes that fit together. Motions that open the loops by more than `tol` of
-    their size are refused.
+    joint or loop, for multipliers that are not unique. The forces of the mechanism act unless `forces` is False. States
+    and `parameters` [..., np] may have leading shapes that fit together. Motions that open the loops by more than `tol`
+    of their size are refused.
     """
     mechanism = system.mechanism
     acting = Acting.of(system, wrenches, forces, parameters)
@@ -128,7 +132,7 @@ def actuation(
     lead = need.shape[:-1]
     q, qd, qdd = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qd, qdd))
     acting = acting.spread(lead)
-    at = split(system, q, acting.parameters)
+    at = singular_split(system, q, acting.parameters)
     require_closed(system, at, q, qd, qdd, tol, acting.parameters)
     tau, rank, free = efforts(at, need, driven, effort_weights(mechanism, at, driven, weights))
     rest = need - tau
@@ -137,7 +141,7 @@ def actuation(
     multipliers = at.multipliers(rest)
     if (at.rank < at.J.shape[-2]).any():
         T = transmission(mechanism, acting.poses(q), acting.parameters)
-        multipliers = shared(mechanism, at, T, acting.carried(T, q, qd, qdd, multipliers), multipliers, share)
+        multipliers = share_loads(mechanism, at, T, acting.carried(T, q, qd, qdd, multipliers), multipliers, share)
     return Actuation(
         tau,
         multipliers,
@@ -207,7 +211,7 @@ def _quick(
 
 def dofs(mechanism: Mechanism, names: str | Iterable[str]) -> list[int]:
     """Return the degrees of freedom of joints, or of axes of joints, by name, in order."""
-    return sorted({k for name in listed(names) for k in entries(mechanism, name, 1)})
+    return sorted({k for at in entries_of(mechanism, as_list(names), 1) for k in at})
 
 
 def efforts(at: Split, need: Numbers, driven: list[int], weights: Numbers) -> tuple[Numbers, NDArray, Numbers]:

@@ -1,63 +1,26 @@
-"""Assembly: coordinates at which all loops are closed, with chosen joints held at given values."""
+"""Assembly modes: all closed positions of a mechanism with chosen joints held at given values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...compiler.lower.loop_pattern import random_coordinates
 from ...errors import InputError
 from ...joints import kind
 from ...joints.random_states import generator
-from ..joint_entries import held as held_masks
-from ..joint_entries import listed, numbers
-from .kinematics import CLOSED, LoopKinematics, Mask
+from ...runtime.compiled import CompiledMechanism
+from ..joint_entries import Hold, as_list
+from .batch_assembly import assemble
+from .kinematics import LoopKinematics, Mask
 from .leaders import leading
-from .misfits import misfit
-from .starts import starts
+from .misfits import close, held_start
 
-Hold = str | Iterable[str] | Mapping[str, Any]
-
-STRIDE = 0.05
-"""Largest step of held joints from the guess to their given values [rad, or lengths of the mechanism]."""
 SAME = 1e-5
 """The largest difference of body poses in equal positions, in units of the mechanism's length."""
-
-
-def assemble(
-    system: CompiledMechanism,
-    q_guess: ArrayLike | None = None,
-    hold: Hold = (),
-    *,
-    tolerance: float = 1e-12,
-    parameters: ArrayLike | None = None,
-) -> Numbers:
-    """Return a closed position near a guess, [nq], with every residual at most `tolerance`.
-
-    The tolerance is in radians, and in parts of the mechanism's length (docs/limits.md). `hold` names joints, or axes
-    of joints, that keep exactly their values in the guess. As a mapping, it has their values. The mechanism is then
-    moved there from the guess, which keeps its assembly mode. The default guess is that of the mechanism. Limits of
-    joints are ignored. An AssemblyError is raised if loops do not close.
-    """
-    loops = LoopKinematics(system, parameters)
-    q, at, degrees = held_start(loops, q_guess, hold)
-    if not tolerance > 0:
-        raise InputError(f"tolerance is {tolerance}; expected more than 0, such as 1e-12")
-    tried = []
-    followed = _followed(loops, loops.start(q_guess), q, at, degrees)
-    for start in chain(followed, starts(loops, q, at, degrees)):  # random starts are drawn only if needed
-        found, gap = close(loops, start, q, at, degrees)
-        if gap <= tolerance:
-            return found
-        tried.append((gap, len(tried), found))
-    raise misfit(loops, q, at, degrees, [x for _, _, x in sorted(tried)], tolerance)
 
 
 def assembly_modes(
@@ -82,11 +45,11 @@ def assembly_modes(
         names = leading(loops, first).names
         q_guess, hold = first, tuple(dict.fromkeys(_holdable(loops, name) for name in names))
     first = assemble(system, q_guess, hold, tolerance=tolerance, parameters=parameters)
-    q, at, degrees = held_start(loops, first, listed(hold))
+    q, at, degrees = held_start(loops, first, as_list(hold))
     free = _free_motions(loops, q, degrees)
     if free:
         raise InputError(
-            f"with {', '.join(listed(hold)) or 'nothing'} held, {free} degrees of freedom can still move, and closed "
+            f"with {', '.join(as_list(hold)) or 'nothing'} held, {free} degrees of freedom can still move, and closed "
             f"positions are without number; hold more joints, such as {', '.join(leading(loops, q).names)}"
         )
     rng = generator(rng)
@@ -103,44 +66,6 @@ def assembly_modes(
             modes.append(found)
             poses.append(pose)
     return [first, *sorted(modes[1:], key=lambda x: float(np.linalg.norm(loops.step(q, x))))]
-
-
-def held_start(loops: LoopKinematics, q_guess: ArrayLike | None, hold: Hold) -> tuple[Numbers, Mask, Mask]:
-    """Return the start of the assembly, and masks of the held coordinates and degrees of freedom."""
-    q = loops.start(q_guess)
-    if isinstance(hold, Mapping):
-        for k, value in numbers(loops.mechanism, hold, 0).items():
-            if value.ndim:
-                raise InputError(f"hold: {loops.labels[k]!r} is given shape {value.shape}; expected one number")
-            q[k] = value
-    return q, *held_masks(loops.mechanism, hold)
-
-
-def _followed(loops: LoopKinematics, base: Numbers, q: Numbers, at: Mask, degrees: Mask) -> list[Numbers]:
-    """Return the position reached from the guess as the held joints move to their given values with closed loops.
-
-    This keeps the assembly mode of the guess. The list is empty if the path is blocked.
-    """
-    way = np.where(degrees, loops.step(base, q), 0.0)
-    count = math.ceil(np.abs(way).max(initial=0.0) / STRIDE)
-    if not 0 < count <= 400 or loops.gap(q) <= CLOSED:
-        return []
-    there, gap = loops.close(base, degrees)
-    before = there
-    for k in range(1, count + 1):
-        if gap > CLOSED:
-            return []
-        ahead = loops.move(there, loops.step(before, there))  # straight on at points where branches meet
-        ahead = np.where(at, loops.move(base, way * k / count), ahead)
-        before, (there, gap) = there, loops.close(ahead, degrees)
-    return [np.where(at, q, there)] if gap <= CLOSED else []
-
-
-def close(loops: LoopKinematics, start: Numbers, q: Numbers, at: Mask, degrees: Mask) -> tuple[Numbers, float]:
-    """Return the position that Newton's method finds with the held coordinates exactly those of q, and its gap."""
-    found, _ = loops.close(start, degrees)
-    found = np.where(at, q, found)
-    return found, loops.gap(found)
 
 
 def _free_motions(loops: LoopKinematics, q: Numbers, degrees: Mask) -> int:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
-from ...compiler.lower.loop_pattern import DEPENDENT
-from ...compiler.lower.newton import RANK
+from ...compiler.lower.loop_pattern import DEPENDENT, RANK
 from ...errors import InputError
-from ...model.mechanism import Mechanism, resolved
-from .placements import standing, values_of
+from ...model.mechanism import Mechanism, Named, parameter_sets, resolve_parts
+from ...model.scales import loop_units, rate_sizes
+from ...runtime.compiled import CompiledMechanism
+from .samples import standing, values_of
 
 REST = 1e-18
-"""Gaps and rates of loops that count as zero [lengths of the mechanism or rad, per s or s^2]: the rounding errors of a
-motion that comes to rest. A real motion at this rate would take longer than the age of the Earth."""
+"""Rates of loops that count as zero [lengths of the mechanism or rad, per s or s^2]: the rounding errors of a motion
+that comes to rest. A real motion at this rate would take longer than the age of the Earth."""
+
+TOLERANCE = 1e-6
+"""The default of the largest gap and rate of loops of a motion, in parts of its size: `require_closed`."""
 
 INDEPENDENT = max(RANK, DEPENDENT**0.5)
 """The least singular value of independent rows, in parts of the largest."""
@@ -68,7 +71,7 @@ class Split:
         return self.rows * _times(self.V[..., :count], part)
 
 
-def split(
+def singular_split(
     system: CompiledMechanism, q: Numbers, parameters: Numbers | None = None, *, columns: Numbers | None = None
 ) -> Split:
     """Return J at states q [..., nq] with its singular values; `columns` [nv] scale its columns in another way."""
@@ -96,40 +99,42 @@ def require_closed(
     tol: float,
     parameters: Numbers | None = None,
 ) -> None:
-    """Raise an InputError unless loops are closed, stay closed under qd and, if given, under qdd."""
+    """Raise an InputError unless loops are closed, stay closed under qd and, if given, under qdd.
+
+    `tol` is in parts of the mechanism's length and, for rates, of the size of the motion at each loop.
+    """
     if not system.closures:
         return
     more: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
-    scaled = at.rows[..., :, None] * at.J
+    m, units = system.mechanism, loop_units(system.mechanism)[0]
     _require(
         system,
-        at.rows * np.asarray(system.closure_residual(q, **more)),
-        np.broadcast_to(at.length, np.shape(q)[:-1])[..., None],
-        at.rows,
-        tol,
+        np.asarray(system.closure_residual(q, **more)),
+        tol * units,
         "q leaves the loops open: {name} ({label}) has a gap of {value:.3g} {unit}",
         "close them first, with arm.assemble(q)",
     )
-    _require(
-        system,
-        _times(scaled, qd),
-        _times(np.abs(scaled), np.abs(qd)),
-        at.rows,
-        tol,
-        "qd opens the loops: {name} ({label}) would {verb} at {value:.3g} {unit}/s",
-        "give qd with J qd = 0, as arm.consistent_speeds and arm.closing_speed do",
-    )
+    require_speeds(system, at.J, qd, tol)
     if qdd is not None:
-        bias = at.rows * np.asarray(system.closure_bias(q, qd, **more))
         _require(
             system,
-            _times(scaled, qdd) + bias,
-            _times(np.abs(scaled), np.abs(qdd)) + np.abs(bias),
-            at.rows,
-            tol,
+            _times(at.J, qdd) + np.asarray(system.closure_bias(q, qd, **more)),
+            np.maximum(tol * rate_sizes(m, qd, qdd), REST * units),
             "qdd opens the loops: {name} ({label}) would {verb} at {value:.3g} {unit}/s^2",
             "give qdd with J qdd + dJ/dt qd = 0, as arm.consistent_accelerations does",
         )
+
+
+def require_speeds(system: CompiledMechanism, J: Numbers, qd: Numbers, tol: float = TOLERANCE) -> None:
+    """Raise an InputError unless loops with the Jacobian J stay closed under qd."""
+    m = system.mechanism
+    _require(
+        system,
+        _times(J, qd),
+        np.maximum(tol * rate_sizes(m, qd), REST * loop_units(m)[0]),
+        "qd opens the loops: {name} ({label}) would {verb} at {value:.3g} {unit}/s",
+        "give qd with J qd = 0, as arm.consistent_speeds and arm.closing_speed do",
+    )
 
 
 def size(mechanism: Mechanism, poses: Numbers, values: Mapping[str, Any]) -> Numbers:
@@ -138,7 +143,7 @@ def size(mechanism: Mechanism, poses: Numbers, values: Mapping[str, Any]) -> Num
     It does not depend on the choice of cut joints.
     """
     places = [poses[..., :3, 3]]
-    for loop in resolved(mechanism.loops, values):
+    for loop in resolve_parts(mechanism.loops, values):
         places.append(standing(mechanism, poses, loop.body_b, loop.placement_b)[..., None, :3, 3])
     points = np.concatenate(places, axis=-2)
     if not points.shape[-2]:
@@ -148,22 +153,78 @@ def size(mechanism: Mechanism, poses: Numbers, values: Mapping[str, Any]) -> Num
     return np.where(mean > 0, mean, 1.0)
 
 
-def _require(
-    system: CompiledMechanism, found: Numbers, scale: Numbers, rows: Numbers, tol: float, what: str, remedy: str
-) -> None:
-    """Raise an InputError for the worst entry [..., nc] above REST and above tol of the largest scale of its state."""
-    excess = np.abs(found) - np.maximum(tol * scale.max(axis=-1, keepdims=True), REST)
-    if not excess.size or (excess <= 0).all():
+def _require(system: CompiledMechanism, found: Numbers, bound: Numbers, what: str, remedy: str) -> None:
+    """Raise an InputError for the entry [..., nc] that exceeds its bound by the largest factor."""
+    if not found.size or (np.abs(found) <= bound).all():
         return
-    *state, k = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), excess.shape)
+    parts = np.abs(found) / bound
+    *state, k = np.unravel_index(int(np.argmax(np.where(np.isnan(parts), np.inf, parts))), parts.shape)
     c = system.closures[k]
-    value = abs(found[(*state, k)] / np.broadcast_to(rows, found.shape)[(*state, k)])
-    text = what.format(
-        name=repr(c.name), label=c.label, unit=c.unit, value=value, verb="part" if c.holonomic else "slip"
-    )
+    value, verb = abs(found[(*state, k)]), "part" if c.holonomic else "slip"
+    text = what.format(name=repr(c.name), label=c.label, unit=c.unit, value=value, verb=verb)
     where = f" in state {[int(s) for s in state]}" if state else ""
     raise InputError(f"{text}{where}; {remedy}")
 
 
 def _times(matrix: Numbers, vector: Numbers) -> Numbers:
     return (matrix @ vector[..., None])[..., 0]
+
+
+# --- What acts on a closed mechanism at many states: external wrenches, the forces of the mechanism, its parameters.
+
+
+@dataclass(frozen=True)
+class Acting:
+    """A system with external wrenches [..., nb, 6] or None, the forces of the mechanism or not, and parameters."""
+
+    system: CompiledMechanism
+    wrenches: Any = None
+    forces: bool = True
+    parameters: Numbers | None = None
+
+    @classmethod
+    def of(
+        cls, system: CompiledMechanism, wrenches: ArrayLike | None, forces: bool, parameters: Named | None
+    ) -> Acting:
+        """Return what acts, with its parameters read."""
+        if not isinstance(forces, bool):
+            raise InputError(f"forces is {repr(forces)[:60]}; give False to leave out the forces of the mechanism")
+        return cls(system, wrenches, forces, parameter_sets(system.mechanism, parameters))
+
+    def spread(self, lead: tuple[int, ...]) -> Acting:
+        """Return the same with one set of parameters per state of a leading shape."""
+        if self.parameters is None:
+            return self
+        return replace(self, parameters=np.broadcast_to(self.parameters, (*lead, self.parameters.shape[-1])))
+
+    def torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Numbers:
+        """Return the torques of a motion with every joint driven, [..., nv]."""
+        return self.system.tree.inverse_dynamics(q, qd, qdd, **self.options)
+
+    def call(self, name: str, *arrays: ArrayLike) -> Numbers:
+        """Return the result of a function under all that acts."""
+        return np.asarray(self.system._with(name, **self.options)(*arrays), dtype=float)
+
+    def poses(self, q: Numbers) -> Numbers:
+        """Return the poses of all bodies, [..., nb, 4, 4]."""
+        more: dict[str, Any] = {} if self.parameters is None else {"parameters": self.parameters}
+        return np.asarray(self.system.poses(q, **more), dtype=float)
+
+    def carried(self, T: Numbers, q: Numbers, qd: Numbers, qdd: Numbers, multipliers: Numbers) -> Numbers:
+        """Return the wrenches at joints and loops for a motion and its multipliers, [..., nb + nl, 6], ordered as T."""
+        out = (T @ multipliers[..., None, :, None])[..., 0]
+        out[..., : len(self.system.bodies), :] += self.call("reactions", q, qd, qdd)
+        return out
+
+    @property
+    def own_forces(self) -> bool:
+        """Whether the mechanism has forces of its own, and they act."""
+        return self.forces and self.system.mechanism.has_forces
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of compiled functions, without those that have their defaults."""
+        out: dict[str, Any] = {} if self.forces else {"forces": False}
+        if self.wrenches is not None:
+            out["wrenches"] = self.wrenches
+        return out if self.parameters is None else out | {"parameters": self.parameters}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ..joint_entries import some
 from .kinematics import Gap, millimetres_and_degrees
@@ -26,8 +27,8 @@ class Finding:
     advice: str = ""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Displayed):
     """The state of the loops at a position.
 
     `given` is the position given by the user, `gaps` its gaps by loop, and `q` the closed position that was examined.
@@ -124,8 +125,14 @@ class Diagnosis:
             "findings": [vars(finding) for finding in self.findings],
         }
 
+    def display(self) -> list[str | Table]:
+        """Return the verdict, the facts, and the findings."""
+        findings = tuple((f.level, f.title, f.text, f.advice) for f in self.findings)
+        facts = [Table(("", ""), tuple(self.facts().items()))]
+        return [self.verdict, *facts, *([Table(("", "finding", "meaning", "advice"), findings)] if findings else [])]
+
     def __str__(self) -> str:
-        """Return the report."""
+        """Return the report, with long texts in paragraphs."""
         lines = [self.verdict, ""] + [f"  {label:<14}{text}" for label, text in self.facts().items()]
         for finding in self.findings:
             lines += ["", f"{finding.level}: {finding.title}"]

@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import AssemblyError, InputError
 from ...model.axes import entries
-from ...model.parameter_values import Named
-from ..joint_entries import listed
+from ...model.mechanism import Named, parameter_sets
+from ...model.scales import rate_sizes
+from ...runtime.compiled import CompiledMechanism
+from ..joint_entries import as_list
 from . import findings as say
-from .assembly import assemble
-from .closed_positions import surroundings
+from .constraints import REST
 from .diagnosis import LEVELS, Diagnosis, Finding
 from .independence import independent, nearest_speeds
 from .kinematics import CLOSED, LoopKinematics, gap_of
-from .placements import parameters_of
-from .redundancy import redundancy
+from .misfits import assemble_or_explain
+from .redundancy import redundancy, surroundings
 from .samples import Piece, Samples
 
 
@@ -40,7 +40,7 @@ def doctor(
     whether they hold the mechanism. With leading shapes of positions, velocities or parameters, an array of diagnoses
     is returned.
     """
-    arrays = {"q": q, "qd": qd, "parameters": parameters_of(system, parameters)}
+    arrays = {"q": q, "qd": qd, "parameters": parameter_sets(system.mechanism, parameters)}
     if not any(x is not None and np.ndim(x) > 1 for x in arrays.values()):
         return _diagnosis(LoopKinematics(system, parameters), q, qd, drives)
     samples = Samples.of(arrays, {})
@@ -57,9 +57,9 @@ def _diagnosis(
 ) -> Diagnosis:
     system, parameters = loops.system, loops.parameters
     given = loops.start(q)
-    at = [k for name in listed(drives) for k in entries(loops.mechanism, name, 1)]
+    at = [k for name in as_list(drives) for k in entries(loops.mechanism, name, 1)]
     try:
-        closed = given if loops.gap(given) <= CLOSED else assemble(system, given, parameters=parameters)
+        closed = given if loops.gap(given) <= CLOSED else assemble_or_explain(system, given, parameters=parameters)
     except AssemblyError as error:
         return _hopeless(loops, given, error)
     around = surroundings(loops, closed)
@@ -69,10 +69,10 @@ def _diagnosis(
     found = say.open_position(loops, given, closed, leads, guessed=q is None)
     if qd is not None:
         found += _speeds(loops, closed, qd, leads)
-    found += say.stuck(loops, closed, around)
+    found += say.report_immobility(loops, closed, around)
     found += say.singular(loops, around, sorted(lost))
     found += say.still(loops, around)
-    found += say.driven(loops, around, at)
+    found += say.report_drives(loops, around, at)
     found += say.redundant(loops, doubled, moves=bool(around.around))
     positions = loops.displacements(closed).mobility
     found += say.rolling(loops, around, positions)
@@ -128,16 +128,17 @@ def _speeds(loops: LoopKinematics, q: Numbers, qd: ArrayLike, leads: Sequence[st
     if speeds.shape != (loops.mechanism.nv,) or not np.isfinite(speeds).all():
         raise InputError(f"qd has shape {speeds.shape}; expected {loops.mechanism.nv} finite numbers")
     rates = loops.call("closure_jacobian", q) @ speeds
-    bound = CLOSED * max(1.0, float(np.abs(speeds / loops.speeds).max(initial=0.0)))
+    bounds = np.maximum(CLOSED * rate_sizes(loops.mechanism, speeds), REST * loops.units)
     gaps = [gap_of(name, rates[at], loops.mechanism.closures[at]) for name, at in loops.groups]
-    texts = [gap.spoken("/s") for gap in gaps if loops.size(gap) > bound]
+    open_ = [(np.abs(rates[at]) > bounds[at]).any() for _, at in loops.groups]
+    texts = [gap.spoken("/s") for gap, parts in zip(gaps, open_, strict=True) if parts]
     if not texts:
         return []
     near = nearest_speeds(loops, q, speeds)
     changes = [
         f"{label} {a:.6g} -> {b:.6g}"
         for label, a, b, unit in zip(loops.labels, speeds, near, loops.speeds, strict=True)
-        if abs(a - b) > bound * unit
+        if abs(a - b) > CLOSED * np.abs(speeds / loops.speeds).max() * unit
     ]
     return [
         Finding(

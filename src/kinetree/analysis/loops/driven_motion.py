@@ -10,18 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import InputError, unknown_name
-from ...model.parameter_values import Named
-from ..joint_entries import held as held_masks
-from ..joint_entries import listed, numbers
+from ...model.mechanism import Named
+from ...runtime.compiled import CompiledMechanism
+from ..joint_entries import Placed, as_list, numbers
 from .actuation import dofs
-from .assembly import assemble
-from .batch_assembly import ON_FAILURE, TOLERANCE, refuse_failed, samples_of
+from .batch_assembly import ON_FAILURE, TOLERANCE, assemble, failure, masks_by_name, refuse_failed, samples_of
+from .driven_programs import NativeLoops, mobility
 from .kinematics import LoopKinematics
 from .leaders import leading
 from .motion_runs import KEPT, DrivenMotion, Flags, Runner
-from .native_loops import NativeLoops, mobility
 from .samples import Samples
 
 
@@ -32,7 +30,7 @@ def driven_motion(
     accelerations: Mapping[str, Any] | None = None,
     *,
     actuated: str | Iterable[str] | None = None,
-    forces: bool = False,
+    forces: bool = True,
     parameters: Named | None = None,
     q_guess: ArrayLike | None = None,
     keep: Iterable[str] = ("q", "qd", "qdd", "tau"),
@@ -40,36 +38,37 @@ def driven_motion(
 ) -> DrivenMotion:
     """Return the motion of all joints from positions [..., nt] of the driving joints, and the torques that make it.
 
-    `speeds` and `accelerations` by joint default to zeros: a sequence of positions at rest. The driving joints must
-    determine the motion. `actuated` are the joints with torques, by default the driving ones. With `forces`, the forces
-    of the mechanism act. Parameters [..., 1, np] have the leading shape of the designs. Each position continues the one
-    before. One that does not close raises an AssemblyError, or is NaN with on_failure="nan". `keep` names the arrays to
-    return, which saves memory.
+    Numbers instead of arrays are one instant, whose results have no axis of time. `speeds` and `accelerations` by joint
+    default to zeros: a sequence of positions at rest. The driving joints must determine the motion. `actuated` are the
+    joints with torques, by default the driving ones. The forces of the mechanism act unless `forces` is False.
+    Parameters [..., 1, np] have the leading shape of the designs. Each position continues the one before. One that does
+    not close raises an AssemblyError, or is NaN with on_failure="nan". `keep` names the arrays to return, which saves
+    memory.
     """
     kept = _kept(keep)
     if on_failure not in ON_FAILURE:
         raise InputError(f"on_failure is {on_failure!r}; expected 'raise' or 'nan'")
     m = system.mechanism
-    masks = held_masks(m, positions)
-    names = list(positions) if actuated is None else listed(actuated)
+    masks = masks_by_name(system, positions)
+    names = list(positions) if actuated is None else as_list(actuated)
     rates = {"speeds": speeds or {}, "accelerations": accelerations or {}}
     rates = {what: _matching(m, what, given, positions) for what, given in rates.items()}
     samples = samples_of(system, q_guess, positions, parameters, motion=True, **rates)
     native = NativeLoops.of(system, masks[1])
     _refuse_others(system, native, positions)
-    driven = frozenset(dofs(m, names))
+    driven = system._parts.part(("driven", tuple(map(str, names))), lambda: frozenset(dofs(m, names)))
     if len(driven) != len(native.held):
         raise InputError(
             f"{len(driven)} degrees of freedom are actuated and {len(native.held)} drive the motion; name as many, or "
             "use inverse_dynamics(..., actuated=) for the motion that driven_motion returns"
         )
-    whole = Runner(system, samples, masks, native, driven, forces).run(kept)
+    whole = Runner(system, samples, masks, native, driven, forces and m.has_forces).run(kept)
     if on_failure == "raise" and not whole.closed.all():
         _refuse(system, samples, masks, whole.closed)
     return whole
 
 
-def _matching(mechanism: Any, what: str, given: Mapping[str, Any], positions: Mapping[str, Any]) -> dict[int, Numbers]:
+def _matching(mechanism: Any, what: str, given: Mapping[str, Any], positions: Mapping[str, Any]) -> Placed:
     for name in given:
         if name not in positions:
             raise InputError(f"{what} of {name!r}, whose positions are not given; give them, or leave it out")
@@ -103,11 +102,38 @@ def _refuse(system: CompiledMechanism, samples: Samples, masks: Any, closed: Fla
     shape = prod(samples.runs), samples.steps
     found = np.where(closed.reshape(*shape, 1), 0.0, np.full(system.nq, np.nan))
     refuse_failed(system, samples, masks, found, TOLERANCE)
+    what = "the loops do not close near the guess, or the driving joints do not determine the motion there"
+    raise failure(system, samples, ~closed, what, "give a nearer guess (q_guess)")
 
 
 def _kept(keep: Iterable[str]) -> tuple[str, ...]:
-    names = tuple(listed(keep))
+    names = tuple(as_list(keep))
     for name in names:
         if name not in KEPT:
             raise unknown_name("array of a motion", str(name), KEPT)
     return names
+
+
+# --- Motions of closed mechanisms that are nearest to given ones, whose loops are slightly open ---
+
+STEPS = 3
+"""The number of Newton steps that close gaps of up to 1e-4 m or rad to rounding: each step squares the gap."""
+SINGULAR = 1e-9
+"""Singular values of loop equations below this part of the largest one count as zero: well above rounding."""
+
+
+def nearest_motion(
+    system: CompiledMechanism, q: Numbers, qd: Numbers, qdd: Numbers, *, parameters: Numbers | None = None
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Return q, qd and qdd that keep the loops closed, nearest to given ones; wider gaps than slight ones remain.
+
+    Splines and rounded tables open loops slightly. Positions and velocities are nearest in the kinetic-energy norm.
+    Accelerations are nearest by their numbers: those of splines are wrong by about as much at light and heavy bodies,
+    and the other norm would leave the corrections to the light ones.
+    """
+    for _ in range(STEPS):
+        q = system.integrate(q, system.closing_step(q, parameters=parameters))
+    qd = system.closing_speed(q, qd, parameters=parameters)
+    J = system.closure_jacobian(q, parameters=parameters)
+    parting = (J @ qdd[..., None])[..., 0] + system.closure_bias(q, qd, parameters=parameters)
+    return q, qd, qdd - (np.linalg.pinv(J, rcond=SINGULAR) @ parting[..., None])[..., 0]

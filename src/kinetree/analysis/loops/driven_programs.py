@@ -6,22 +6,33 @@ freedom determine all others at a state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from ...algebra.arrays import Numbers
 from ...algebra.scalars import is_number, where
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
-from ...compiler.lower.build import tree_maker
-from ...compiler.lower.closed_tree import ClosedTree
-from ...compiler.lower.closing_steps import closing_step, largest, moved
-from ...compiler.lower.forced import with_forces
+from ...compiler.lower.build import ClosedTree, is_long, tree_maker, with_forces
+from ...compiler.lower.closing_steps import closing_kernel, closing_step, displace, largest
+from ...compiler.lower.loop_pattern import closing
 from ...compiler.lower.sweeps import Tree
 from ...dynamics import closed, closure
 from ...dynamics.actuated import actuated_torques
 from ...dynamics.loop_loads import Ranks, shared_loads
-from ...model.mechanism import Mechanism
-from ...model.scales import loop_units
+from ...errors import AssemblyError
+from ...joints import kind
+from ...model.mechanism import Mechanism, parameter_arguments
+from ...model.scales import ELSEWHERE, loop_members, loop_units
+from ...runtime.compiled import CompiledMechanism
+from ...runtime.native import native, native_kernel
+from ...runtime.singularity import weightless_joints
+from .kinematics import LoopKinematics, Mask
+from .misfits import assemble_or_explain
 
 Scalars = list[Any]
 Given = dict[str, Scalars]
@@ -35,7 +46,7 @@ class _Tracing:
         nq, nv = mechanism.nq, mechanism.nv
         shapes = {
             "q": (nq,), "qd": (nv,), "qdd": (nv,), "wrenches": (len(mechanism.bodies), 6),
-            "multipliers": (len(mechanism.closures),), "parameters": (len(mechanism.free_parameters),),
+            "multipliers": (len(mechanism.closures),), "part": (1,), "parameters": (len(mechanism.free_parameters),),
         }  # fmt: skip
         more = ("parameters",) if mechanism.free_parameters else ()
         self.mechanism, self.trace = mechanism, Trace()
@@ -48,16 +59,18 @@ class _Tracing:
 
 
 def newton_program(mechanism: Mechanism, held: Held) -> Program:
-    """Return the Program (q) -> (q, gap): one step of Newton's method that keeps the held degrees of freedom."""
-    made = _Tracing(mechanism, ("q",))
-    there, residual = _closer(mechanism, made.given, held)
+    """Return the Program (q, part) -> (q, gap): a part of a step of Newton's method; held degrees of freedom stay."""
+    made = _Tracing(mechanism, ("q", "part"))
+    given = dict(made.given)
+    (part,) = given.pop("part")
+    there, residual = _closer(mechanism, given, held, part)
     return made.program("newton", {"q": there, "gap": [_gap(mechanism, residual)]})
 
 
 def speeds_program(mechanism: Mechanism, held: Held) -> Program:
     """Return the Program (q, qd) -> (qd, gap, open, rank): velocities that keep the loops closed, held ones as given.
 
-    `open` is the rate at which they open the loops, in parts of the largest velocity, in units of the length.
+    `open` is the largest rate at which they open a loop, in parts of the size of the motion there.
     """
     made = _Tracing(mechanism, ("q", "qd"))
     qd, rank = _speeds(mechanism, made.given, held)
@@ -77,7 +90,7 @@ def accelerations_program(mechanism: Mechanism, held: Held) -> Program:
     equations = closure.rows(Tree(mechanism, made.given))
     rates = [closed.of_acceleration(row, qdd) for row in equations]
     first = _ratio(mechanism, [row.rate for row in equations], made.given["qd"])
-    second = _ratio(mechanism, rates, qdd, [row.bias for row in equations])
+    second = _ratio(mechanism, rates, made.given["qd"], qdd)
     gap = _gap(mechanism, [row.residual for row in equations])
     return made.program("accelerations", {"qdd": qdd, "gap": [gap], "open": [first, second], "rank": [rank]})
 
@@ -95,7 +108,7 @@ def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenche
     gap = _gap(mechanism, [row.residual for row in equations])
     rates = _ratio(mechanism, [row.rate for row in equations], given["qd"])
     second = [closed.of_acceleration(row, given["qdd"]) for row in equations]
-    later = _ratio(mechanism, second, given["qdd"], [row.bias for row in equations])
+    later = _ratio(mechanism, second, given["qd"], given["qdd"])
     return made.program("torques", {
         "tau": tau, "multipliers": multipliers, "missing": missing, "need": [need], "open": [gap, rates, later],
         "rank": [rank],
@@ -144,13 +157,13 @@ def motion_program(mechanism: Mechanism, held: Held, driven: Held | None, *, for
     })  # fmt: skip
 
 
-def _closer(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scalars, Scalars]:
-    """Return q after a step of Newton's method, no entry of which is larger than one unit, and the residual before."""
+def _closer(mechanism: Mechanism, given: Given, held: Held, part: Any = 1.0) -> tuple[Scalars, Scalars]:
+    """Return q after a part of a step of Newton's method, no entry above one unit, and the residual before."""
     residual, step = closing_step(mechanism, given, held)
     units = loop_units(mechanism)[1].tolist()
     most = largest([x * (1.0 / u) for x, u in zip(step, units, strict=True)])
-    part = 1.0 / where(most > 1.0, most, 1.0)
-    return moved(mechanism, given, [x * part for x in step]), residual
+    part = part / where(most > 1.0, most, 1.0)
+    return displace(mechanism, given, [x * part for x in step]), residual
 
 
 def _speeds(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scalars, Any]:
@@ -193,12 +206,162 @@ def _gap(mechanism: Mechanism, residual: Scalars) -> Any:
     return largest([x * (1.0 / u) for x, u in zip(residual, units, strict=True)])
 
 
-def _ratio(mechanism: Mechanism, rates: Scalars, motion: Scalars, biases: Scalars | None = None) -> Any:
-    """Return the largest rate of an equation, in parts of the largest entry of a motion and of its bias."""
-    rows, columns = (x.tolist() for x in loop_units(mechanism))
-    most = largest([x * (1.0 / u) for x, u in zip(motion, columns, strict=True)])
-    if biases is not None:
-        other = largest([x * (1.0 / u) for x, u in zip(biases, rows, strict=True)])
-        most = where(other > most, other, most)
-    worst = largest([x * (1.0 / u) for x, u in zip(rates, rows, strict=True)])
-    return worst / where(most > 0.0, most, 1.0)
+def _ratio(mechanism: Mechanism, rates: Scalars, qd: Scalars, qdd: Scalars | None = None) -> Any:
+    """Return the largest rate of an equation in parts of the size of the motion there: see `scales.rate_sizes`."""
+    speeds, changes = _sizes(mechanism, qd), None if qdd is None else _sizes(mechanism, qdd)
+    parts = []
+    for k, (x, unit) in enumerate(zip(rates, loop_units(mechanism)[0].tolist(), strict=True)):
+        size = speeds[k]
+        if changes is not None:
+            size = where(size * size > changes[k], size * size, changes[k])
+        parts.append(x * (1.0 / unit) / where(size > 0.0, size, 1.0))
+    return largest(parts)
+
+
+def _sizes(mechanism: Mechanism, motion: Scalars) -> Scalars:
+    """Return the largest velocity, or acceleration, of the degrees of freedom in each equation of the loops."""
+    units, members = loop_units(mechanism)[1].tolist(), loop_members(mechanism)
+    own: dict[bytes, Any] = {}
+    for row in members:
+        if row.tobytes() not in own:
+            inside = [x * (1.0 / u) for x, u, k in zip(motion, units, row, strict=True) if k]
+            own[row.tobytes()] = largest(inside or [0.0])
+    least = ELSEWHERE * largest(list(own.values()))
+    own = {key: where(x > least, x, least) for key, x in own.items()}
+    return [own[row.tobytes()] for row in members]
+
+
+# --- Compiled programs of a closed mechanism for one choice of held joints, kept with its System ---
+
+
+@dataclass(frozen=True)
+class NativeLoops:
+    """The programs of a mechanism on batches [n, .], with some degrees of freedom held or driven."""
+
+    system: CompiledMechanism
+    held: frozenset[int]
+
+    @classmethod
+    def of(cls, system: CompiledMechanism, held: Mask | Sequence[int]) -> NativeLoops:
+        """Return the programs that the system keeps for degrees of freedom, given by a mask or by their entries."""
+        if isinstance(held, np.ndarray):
+            key: Any = held.tobytes()
+            return system._parts.part(("native loops", key), lambda: cls.of(system, np.flatnonzero(held).tolist()))
+        places = frozenset(held)
+        return system._parts.part(("native loops", places), lambda: cls(system, places))
+
+    @cached_property
+    def units(self) -> Numbers:
+        """The unit of each degree of freedom in SI units: a radian, or the length of the mechanism in meters."""
+        return loop_units(self.system.mechanism)[1]
+
+    @property
+    def passive(self) -> int:
+        """The number of degrees of freedom that are not held."""
+        return self.system.nv - len(self.held)
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether every joint has as many coordinates as velocities, so that positions can be subtracted."""
+        return all(kind(j.kind).NQ == kind(j.kind).NV for j in self.system.joints)
+
+    @cached_property
+    def possible(self) -> bool:
+        """Whether the mechanism has programs: it has loops, is not long, and no joint is without inertia."""
+        m = self.system.mechanism
+        return bool(m.closures) and not is_long(m) and self.passive > 0 and not weightless_joints(m)
+
+    @cached_property
+    def determined(self) -> bool:
+        """Whether the held degrees of freedom are as many as the mechanism has where its loops close."""
+        return self.possible and mobility(self.system) == len(self.held)
+
+    def close(self, *arrays: Any) -> tuple[Numbers, Numbers]:
+        """Return positions that Newton's method finds from q [n, nq], and their gaps [n], NaN where q is not finite."""
+
+        def make() -> Any:
+            return native_kernel(closing_kernel(newton_program(self.system.mechanism, self.held)))
+
+        with np.errstate(all="ignore"):
+            q, gap = self.system._parts.part(("native loops", self.held, "close"), make)(*arrays)
+        return q, np.where(np.isfinite(q).all(axis=-1), gap[:, 0], np.nan)
+
+    def speeds(self, *arrays: Any) -> tuple[Numbers, ...]:
+        """Return consistent velocities, the rate at which they open the loops, and the rank."""
+        return self._call("speeds", lambda m: speeds_program(m, self.held), arrays)
+
+    def accelerations(self, *arrays: Any) -> tuple[Numbers, ...]:
+        """Return consistent accelerations, the rate at which they open the loops, and the rank."""
+        return self._call("accelerations", lambda m: accelerations_program(m, self.held), arrays)
+
+    def torques(self, *arrays: Any, forces: bool, wrenches: bool, out: tuple[Numbers, ...] = ()) -> tuple[Numbers, ...]:
+        """Return tau, multipliers, missing torques, the largest torque, the openings of the loops, and the rank."""
+
+        def make(m: Any) -> Program:
+            return torques_program(m, self.held, forces=forces, wrenches=wrenches)
+
+        return self._call(("torques", forces, wrenches), make, arrays, (*out, None, None, None) if out else None)
+
+    def motion(
+        self, *arrays: Any, driven: frozenset[int] | None, forces: bool, out: tuple | None = None
+    ) -> tuple[Numbers, ...]:
+        """Return q, qd, qdd, tau (unless driven is None), gaps and rank of a motion of the held degrees of freedom."""
+
+        def make(m: Any) -> Program:
+            return motion_program(m, self.held, driven, forces=forces)
+
+        return self._call(("motion", driven, forces), make, arrays, out)
+
+    def _call(
+        self, key: Any, make: Callable[[Any], Program], arrays: tuple, out: tuple | None = None
+    ) -> tuple[Numbers, ...]:
+        compiled = self.system._parts.part(
+            ("native loops", self.held, key), lambda: native(make(self.system.mechanism))
+        )
+        with np.errstate(all="ignore"):
+            return compiled(*arrays) if out is None else compiled(*arrays, out=out)
+
+
+def loads_of(
+    system: CompiledMechanism, *arrays: Any, forces: bool, wrenches: bool, ranks: Ranks, out: tuple[Numbers, Numbers]
+) -> tuple[list[int], Numbers | None]:
+    """Write the wrenches at joints and loops and all multipliers; return what loads that the motion leaves open change.
+
+    These are entries of the wrenches, and the squares of their changes, None if there are no such entries.
+    """
+    idle = idle_equations(system)
+
+    def make() -> Any:
+        program, places = loads_program(system.mechanism, idle, ranks, forces=forces, wrenches=wrenches)
+        return native(program), places
+
+    compiled, places = system._parts.part(("native loads", forces, wrenches, ranks), make)
+    with np.errstate(all="ignore"):
+        found = compiled(*arrays, out=(*out, None) if places else out)
+    return places, found[2] if places else None
+
+
+def idle_equations(system: CompiledMechanism) -> tuple[int, ...]:
+    """Return the equations of loops that hold at every position."""
+
+    def make() -> tuple[int, ...]:
+        return tuple(sorted(set(range(len(system.closures))) - set(closing(system.mechanism).kept)))
+
+    return system._parts.part("idle equations", make)
+
+
+def mobility(system: CompiledMechanism) -> int | None:
+    """Return the degrees of freedom of a mechanism where its loops close; None if they close nowhere near the guess."""
+    return system._parts.part("mobility", lambda: _mobility(system))
+
+
+def _mobility(system: CompiledMechanism) -> int | None:
+    try:
+        return LoopKinematics(system).motions(assemble_or_explain(system)).mobility
+    except AssemblyError:
+        return None
+
+
+def with_parameters(arrays: tuple, parameters: Numbers | None) -> tuple:
+    """Return the arguments of a program: arrays, and the parameters if there are any."""
+    return (*arrays, *parameter_arguments(parameters))

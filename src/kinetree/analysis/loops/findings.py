@@ -9,20 +9,44 @@ import numpy as np
 from ... import joints as joint_kinds
 from ... import loops as loop_kinds
 from ...algebra.arrays import Numbers
-from ...compiler.lower.newton import RANK
-from ...compiler.runtime.singular_inertia import weightless_joints
+from ...compiler.lower.loop_pattern import RANK
 from ...errors import AssemblyError, InputError
 from ...model.axes import axis_names
+from ...model.mechanism import resolve_parts
+from ...runtime.singularity import weightless_joints
 from ..joint_entries import some, spoken
-from .assembly import assemble
-from .closed_positions import STILL, Surroundings
 from .diagnosis import Finding
 from .kinematics import CLOSED, LoopKinematics
-from .planarity import planar
-from .redundancy import Dependence, Redundancy
+from .misfits import assemble_or_explain
+from .redundancy import STILL, Dependence, Redundancy, Surroundings
+
+# --- Test for planar mechanisms: all rotations about one direction, all translations perpendicular to it ---
+
+PARALLEL = 1e-9
+
+
+def planar(loops: LoopKinematics) -> bool:
+    """Return whether every joint rotates about one direction, or translates perpendicular to it, at any position."""
+    mechanism = loops.mechanism
+    q = np.asarray(loops.system.tree.random_state(5)[0], dtype=float)
+    normals: list[Numbers] = []
+    shifts: list[Numbers] = []
+    for joint, pose in zip(resolve_parts(mechanism.joints, loops.values), loops.call("poses", q), strict=True):
+        steps = joint_kinds.kind(joint.kind).steps(joint)
+        if steps is None:
+            return False
+        for what, axis in steps:
+            (normals if what == joint_kinds.ROTATION else shifts).append(pose[:3, :3] @ np.array(axis, dtype=float))
+    if not normals:
+        return False
+    turns = all(np.linalg.norm(np.cross(n, normals[0])) < PARALLEL for n in normals)
+    return turns and all(abs(s @ normals[0]) < PARALLEL for s in shifts)
+
 
 NEAR = 0.1
 """The closeness below which a position is reported as nearly singular."""
+LARGE = 0.3
+"""The part of the largest share in a direction from which degrees of freedom are named with it."""
 WEAK_DRIVE = 0.05
 """The share of a motion below which drives are reported as too weak to hold it."""
 
@@ -40,7 +64,7 @@ def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequ
         choice = "Loops often close in several ways: give a [guess] near the one that you mean."
         return [Finding("note", "there is no guess, and zero displacements do not close", text, f"{advice} {choice}")]
     try:
-        held = assemble(loops.system, given, leads, parameters=loops.parameters)
+        held = assemble_or_explain(loops.system, given, leads, parameters=loops.parameters)
         advice += f" With {some(leads)} held: {_changes(loops, given, held)}."
     except (AssemblyError, InputError):
         advice += f" With {some(leads)} held it does not close."
@@ -48,7 +72,7 @@ def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequ
     return [Finding("wrong", "the position does not close", text, f"{advice} `assemble(q, hold=...)` finds both.")]
 
 
-def stuck(loops: LoopKinematics, q: Numbers, around: Surroundings) -> list[Finding]:
+def report_immobility(loops: LoopKinematics, q: Numbers, around: Surroundings) -> list[Finding]:
     """Report that nothing moves, or only infinitesimally, and which loop to leave out."""
     if not len(loops.labels) or around.around:
         return []
@@ -181,7 +205,7 @@ def still(loops: LoopKinematics, around: Surroundings) -> list[Finding]:
     return out
 
 
-def driven(loops: LoopKinematics, around: Surroundings, at: list[int]) -> list[Finding]:
+def report_drives(loops: LoopKinematics, around: Surroundings, at: list[int]) -> list[Finding]:
     """Report whether drives at these degrees of freedom hold the mechanism, by their share in its weakest motion."""
     if not at:
         return []
@@ -226,7 +250,7 @@ def weightless(loops: LoopKinematics) -> list[Finding]:
 
 def names_of(loops: LoopKinematics, sizes: Numbers) -> str:
     """Return the degrees of freedom with the large parts of a direction, the largest first."""
-    order = [k for k in np.argsort(-sizes, kind="stable") if sizes[k] > 0.3 * sizes.max(initial=0.0)]
+    order = [k for k in np.argsort(-sizes, kind="stable") if sizes[k] > LARGE * sizes.max(initial=0.0)]
     return some(loops.labels[k] for k in order)
 
 

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import InputError
-from ...model.parameter_values import Named
+from ...model.mechanism import Named, inputs_of
+from ...model.scales import rate_sizes
+from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import numbers
-from .assembly import assemble
-from .kinematics import CLOSED, LoopKinematics, Mask, millimetres_and_degrees
+from .batch_assembly import assemble
+from .constraints import require_speeds
+from .driven_programs import NativeLoops, with_parameters
+from .kinematics import CLOSED, LoopKinematics, Mask
 from .leaders import Independence, leading
-from .native_loops import NativeLoops, with_parameters
-from .placements import inputs_of
 from .samples import Samples
 
 SLIP = 1e-9
@@ -73,11 +74,11 @@ def consistent_accelerations(
     """
 
     def one(loops: LoopKinematics, x: dict[str, Numbers], given: dict[int, float]) -> Numbers:
-        _refuse_open_speeds(loops, x["q"], x["qd"])
+        require_speeds(system, loops.call("closure_jacobian", x["q"]), x["qd"])
         bias = loops.call("closure_bias", x["q"], x["qd"]) / loops.units
-        size = np.abs(x["qd"] / loops.speeds).max(initial=0.0) ** 2
-        bias = np.where(np.abs(bias) > 1e-13 * size, bias, 0.0)  # rounding need not be in the range of J
-        return _solved(loops, x["q"], bias, given, "accelerations")
+        sizes = rate_sizes(system.mechanism, x["qd"], np.zeros(system.nv)) / loops.units
+        bias = np.where(np.abs(bias) > 1e-13 * sizes, bias, 0.0)  # rounding need not be in the range of J
+        return _solved(loops, x["q"], bias, given, "accelerations", float(sizes.max(initial=0.0)))
 
     def many(native: NativeLoops, q: Numbers, qd: Numbers, given: Numbers, *more: Numbers) -> tuple[Numbers, Mask]:
         qdd, gap, opens, rank = native.accelerations(q, qd, given, *more)
@@ -120,11 +121,10 @@ def _each(
         whole[name] = np.asarray(x, dtype=float)
         if whole[name].shape[-1:] != (sizes[name],):
             raise InputError(f"{name} has shape {whole[name].shape}; expected [..., {sizes[name]}]")
-    samples = Samples.of({**whole, "parameters": inputs_of(system, parameters)}, {"given": values})
-    if not samples.lead:
-        return one(LoopKinematics(system, parameters), whole, {k: float(v) for k, v in values.items()})
+    samples = Samples.of({**whole, "parameters": inputs_of(system.mechanism, parameters)}, {"given": values})
     out = np.empty((prod(samples.lead), system.nv))
-    native = NativeLoops.of(system, np.isin(np.arange(system.nv), list(values)))
+    at = [k for places in values for k in places]
+    native = NativeLoops.of(system, at)
     for piece in samples.pieces():
         states: list[Any] = [piece.array(name) for name in whole]
         wanted = piece.placed("given", np.broadcast_to(0.0, (piece.count, system.nv)))
@@ -136,15 +136,22 @@ def _each(
             loops = LoopKinematics(system, None if own is None else own[n])
             state = {name: x[n] for name, x in zip(whole, states, strict=True)}
             try:
-                out[piece.rows.start + n] = one(loops, state, {k: float(wanted[n, k]) for k in values})
+                out[piece.rows.start + n] = one(loops, state, {k: float(wanted[n, k]) for k in at})
             except InputError as error:
+                if not samples.lead:
+                    raise
                 sample = [int(k) for k in np.unravel_index(piece.rows.start + n, samples.lead)]
                 raise InputError(f"sample {sample}: {error}") from None
     return out.reshape(*samples.lead, system.nv)
 
 
-def _solved(loops: LoopKinematics, q: Numbers, bias: Any, given: dict[int, float], what: str) -> Numbers:
-    """Return x with J x + bias = 0 and the given entries; of several, the smallest in the norm of I."""
+def _solved(
+    loops: LoopKinematics, q: Numbers, bias: Any, given: dict[int, float], what: str, size: float = 0.0
+) -> Numbers:
+    """Return x with J x + bias = 0 and the given entries; of several, the smallest in the norm of I.
+
+    `size` is that of a bias whose terms do not cancel, to which its rounding errors are proportional.
+    """
     q = closed_position(loops, q)
     motions = loops.motions(q).motions
     x = np.zeros(len(loops.labels))
@@ -152,7 +159,7 @@ def _solved(loops: LoopKinematics, q: Numbers, bias: Any, given: dict[int, float
         J = loops.jacobian(q)
         x = -np.linalg.lstsq(J, bias, rcond=1e-7)[0]
         left = np.abs(J @ x + bias).max()
-        if left > 1e-6 * np.abs(bias).max():
+        if left > max(1e-6 * np.abs(bias).max(), SLIP * size):
             raise InputError(f"no accelerations keep the loops closed at this singular position; {left:.3g} is left")
     at = list(given)
     wanted = np.array([given[k] / loops.speeds[k] for k in at]) - x[at]
@@ -172,16 +179,6 @@ def _solved(loops: LoopKinematics, q: Numbers, bias: Any, given: dict[int, float
 def _contradiction(loops: LoopKinematics, given: dict[int, float], found: Numbers, what: str) -> InputError:
     pairs = ", ".join(f"{loops.labels[k]} = {found[k]:.6g} instead of {v:.6g}" for k, v in given.items())
     return InputError(f"the loops do not allow these {what} together; nearest: {pairs}. Give fewer, or these")
-
-
-def _refuse_open_speeds(loops: LoopKinematics, q: Numbers, qd: Numbers) -> None:
-    rates = loops.jacobian(q) @ (qd / loops.speeds)
-    k = int(np.argmax(np.abs(rates))) if len(rates) else 0
-    if len(rates) and abs(rates[k]) > 1e-6 * max(1e-3, np.abs(qd / loops.speeds).max(initial=0.0)):
-        e = loops.mechanism.closures[k]
-        size = abs(rates[k] * loops.units[k])
-        rate = millimetres_and_degrees(*((size, 0.0) if e.unit == "m" else (0.0, size)), per="/s")
-        raise InputError(f"qd opens {e.name!r} ({e.label}) by {rate}; make it consistent: consistent_speeds(q, ...)")
 
 
 def _null(A: NDArray) -> Numbers:

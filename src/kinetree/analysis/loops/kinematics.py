@@ -16,14 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import loops as loop_kinds
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
-from ...compiler.lower.loop_pattern import guess
-from ...compiler.lower.newton import RANK, newton
+from ...compiler.lower.loop_pattern import RANK, newton
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
-from ...model.mechanism import Closure, Mechanism, resolved
-from ...model.parameter_values import in_order
+from ...model.mechanism import Closure, Mechanism, one_set, resolve_parts
 from ...model.scales import characteristic_length, loop_units
+from ...runtime.compiled import CompiledMechanism
 
 Mask = NDArray[np.bool_]
 
@@ -77,13 +75,8 @@ class LoopKinematics:
 
     def __post_init__(self) -> None:
         """Read the parameters, in order or by name, and check that they are one set."""
-        count = len(self.mechanism.free_parameters)
-        if self.many:
-            return
-        if self.parameters is not None and count:
-            object.__setattr__(self, "parameters", in_order(self.mechanism, self.parameters))
-        if self.parameters is not None and count and np.shape(self.parameters) != (count,):
-            raise InputError(f"parameters have shape {np.shape(self.parameters)}; expected one set, [{count}]")
+        if not self.many:
+            object.__setattr__(self, "parameters", one_set(self.mechanism, self.parameters, "one position"))
 
     @property
     def mechanism(self) -> Mechanism:
@@ -119,7 +112,7 @@ class LoopKinematics:
     def groups(self) -> list[tuple[str, slice]]:
         """The equations of each loop and coupling, by a name such as "loop 'pin'"."""
         out, at, values = [], 0, self.mechanism.values()  # the counts of equations do not depend on parameters
-        for loop in resolved(self.mechanism.loops, values):
+        for loop in resolve_parts(self.mechanism.loops, values):
             count = len(loop_kinds.labels(loop))
             out.append((f"loop {loop.name!r}", slice(at, at + count)))
             at += count
@@ -206,7 +199,7 @@ class LoopKinematics:
     def start(self, q: ArrayLike | None) -> Numbers:
         """Return a position as numbers, by default the guess of the mechanism."""
         if q is None:
-            return np.array(guess(self.mechanism), dtype=float)
+            return self.system.neutral()
         try:
             out = np.array(q, dtype=float)
         except (ValueError, TypeError):

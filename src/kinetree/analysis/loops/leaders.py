@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...model.axes import axis_names, entries
+from ...compiler.lower.loop_pattern import DEPENDENT, PlainLoops
+from ...errors import AssemblyError, InputError
+from ...model.axes import axis_labels, axis_names, entries
+from ...model.mechanism import Mechanism
 from ...model.parts import GROUND
-from ..joint_entries import listed
+from ..joint_entries import as_list
 from .kinematics import LoopKinematics
 
 WEAK = 0.02
@@ -18,9 +23,12 @@ WEAK = 0.02
 ENOUGH = 0.4
 """The part of the largest share with which the first degree of freedom is chosen: threshold pivoting."""
 
+ALONG = DEPENDENT**0.5
+"""The least share of an actuated degree of freedom in the motions that others leave, as of an independent row of J."""
 
-@dataclass(frozen=True)
-class Independence:
+
+@dataclass(frozen=True, repr=False)
+class Independence(Displayed):
     """Independent and dependent degrees of freedom at a position: qd = G qd_independent.
 
     `names` are the independent ones, `dependent` the others, as joint or joint.axis. `at` are the entries of the
@@ -37,21 +45,17 @@ class Independence:
         """The number of degrees of freedom that the loops allow."""
         return len(self.names)
 
-    def __str__(self) -> str:
+    def display(self) -> list[str | Table]:
         """Return the independent degrees of freedom and the rates of the others."""
         if not self.names:
-            return "mobility 0: nothing can move"
-        width = max(map(len, (*self.names, *self.dependent)))
-        lines = [f"mobility {self.mobility}; {', '.join(self.names)} lead{'s' if self.mobility == 1 else ''}"]
-        leaders = set(self.at)
-        rest = iter(self.dependent)
+            return ["mobility 0: nothing can move"]
+        leaders, rows, rest = set(self.at), [], iter(self.dependent)
         for k, row in enumerate(self.G):
-            if k in leaders:
-                continue
-            terms = [f"{x:+.4g} {n}'" for x, n in zip(row, self.names, strict=True) if abs(x) > 1e-12]
-            name = f"{next(rest)}'"
-            lines.append(f"  {name:<{width + 1}} = {' '.join(terms) or '0'}")
-        return "\n".join(lines)
+            if k not in leaders:
+                terms = [f"{x:+.4g} {n}'" for x, n in zip(row, self.names, strict=True) if abs(x) > 1e-12]
+                rows.append((f"  {next(rest)}'", f"= {' '.join(terms) or '0'}"))
+        lead = f"mobility {self.mobility}; {', '.join(self.names)} lead{'s' if self.mobility == 1 else ''}"
+        return [lead, *([Table(("", ""), tuple(rows))] if rows else [])]
 
 
 def leading(
@@ -65,7 +69,7 @@ def leading(
     velocities alone are left out: the degrees of freedom determine all small displacements.
     """
     motions = (loops.displacements(q) if positions else loops.motions(q)).motions
-    wanted = [k for name in listed(prefer) for k in entries(loops.mechanism, name, 1)]
+    wanted = [k for name in as_list(prefer) for k in entries(loops.mechanism, name, 1)]
     left, at = motions.copy(), []
     grounded = np.array([loops.mechanism.joint(j).parent == GROUND for j, _, _ in axis_names(loops.mechanism, 1)])
     for _ in range(motions.shape[1]):
@@ -88,3 +92,44 @@ def leading(
         tuple(at),
         G,
     )
+
+
+@lru_cache(maxsize=256)
+def leaders_among(mechanism: Mechanism, actuated: tuple[int, ...], who: str) -> tuple[int, ...]:
+    """Return those of the actuated degrees of freedom that determine the motion; InputError if there are too few.
+
+    Two closed positions are examined, since the guess may be a dead center or a position with more motions than others.
+    """
+    jacobians = (
+        [J for _, J in PlainLoops(mechanism).positions()] if mechanism.closures else [np.zeros((1, mechanism.nv))]
+    )
+    if not jacobians:
+        raise AssemblyError(f"{who}: the loops of {mechanism.name!r} do not close near its guess; correct the guess")
+    found = []
+    for J in jacobians:
+        _, sizes, directions = np.linalg.svd(J)
+        left = directions[int((sizes > ALONG * sizes.max(initial=0.0)).sum()) :].T
+        at: list[int] = []
+        mobility, least = left.shape[1], 1.0
+        while len(at) < mobility:
+            shares = np.linalg.norm(left[list(actuated)], axis=1)
+            k = actuated[int(np.argmax(shares))]
+            if not shares.max() > ALONG:
+                break
+            least = min(least, float(shares.max()))
+            e = left[k] / np.linalg.norm(left[k])
+            left = left - np.outer(left @ e, e)
+            at.append(k)
+        found.append(
+            (mobility, mobility - len(at), -least, tuple(sorted(at)), int(np.linalg.norm(left, axis=1).argmax()))
+        )
+    mobility, lost, _, leaders, moves = min(found)
+    if lost:
+        labels = axis_labels(mechanism, 1)
+        raise InputError(
+            f"{who}: the actuated joints ({', '.join(labels[k] for k in actuated)}) determine {len(leaders)} of the "
+            f"{mobility} degrees of freedom of {mechanism.name!r}: with them held, {labels[moves]!r} still moves; "
+            "actuate more joints, or others",
+            path=("actuated",),
+        )
+    return leaders

@@ -8,6 +8,7 @@ not. The choice of cuts has no effect.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,16 @@ from ... import loops
 from ...algebra.arrays import Numbers
 from ...algebra.columns import Column, plain
 from ...algebra.vectors import ZERO
+from ...compiler.ir.program import Program
+from ...compiler.ir.trace import Op
 from ...errors import InputError, unknown_name
-from ...model.mechanism import Mechanism, resolved
+from ...model.mechanism import Mechanism, resolve_parts
+from ...model.parameters import names_in
 from ...model.parts import GROUND
 from ...model.topology import path
-from .constraints import Split
-from .placements import matrix, standing, values_of
+from ...runtime.compiled import CompiledMechanism
+from .constraints import Split, singular_split
+from .samples import matrix, standing, values_of
 
 Compliances = Mapping[str, float | Sequence[float]]
 """Compliance by the name of a joint or loop: a number, or six for [n; f] in the axes of the child (of frame b).
@@ -44,7 +49,7 @@ def transmission(mechanism: Mechanism, poses: Numbers, parameters: Numbers | Non
     axes. Then come the loops, with the wrench of frame a's body on frame b's at b's origin in b's axes.
     """
     lead, nb = poses.shape[:-3], len(mechanism.bodies)
-    ends = resolved(mechanism.loops, values_of(mechanism, parameters))
+    ends = resolve_parts(mechanism.loops, values_of(mechanism, parameters))
     T = np.zeros((*lead, nb + len(ends), 6, len(mechanism.closures)))
     index = {GROUND: -1} | {b.name: i for i, b in enumerate(mechanism.bodies)}
     at = 0
@@ -60,7 +65,7 @@ def transmission(mechanism: Mechanism, poses: Numbers, parameters: Numbers | Non
     return T
 
 
-def shared(
+def share_loads(
     mechanism: Mechanism, at: Split, T: Numbers, loads: Numbers, multipliers: Numbers, share: Share | None
 ) -> Numbers:
     """Return the multipliers with the same effect on the motion that load joints least, [..., nc].
@@ -78,7 +83,7 @@ def shared(
 
 
 def relief(mechanism: Mechanism, at: Split, T: Numbers) -> Numbers:
-    """Return the matrix B [..., nc, 6 (nb + nl)] of `shared` with equal compliances: multipliers - B loads."""
+    """Return the matrix B [..., nc, 6 (nb + nl)] of `share_loads` with equal compliances: multipliers - B loads."""
     weights, A = _weighted(at, T, at.idle, ranks_of(mechanism, None)[-1])
     return at.idle @ (np.linalg.pinv(A, rcond=1e-9) * weights.reshape(*weights.shape[:-2], 1, -1))
 
@@ -129,10 +134,12 @@ def _compliances(mechanism: Mechanism, given: Compliances, other: float) -> Numb
     for name, value in given.items():
         if name not in places:
             raise unknown_name("joint or loop", name, list(places), where="share")
-        c = np.asarray(value, dtype=float)
-        if c.shape not in ((), (6,)) or not (np.isfinite(c).all() and (c >= 0).all()):
-            raise InputError(f"share of {name!r} is {value!r}; expected a compliance of 0 or more, or six of [n; f]")
-        out[places[name]] = c
+        if not (isinstance(value, float) and 0.0 <= value < inf):
+            c = np.asarray(value, dtype=float)
+            if c.shape not in ((), (6,)) or not (np.isfinite(c).all() and (c >= 0).all()):
+                what = f"share of {name!r} is {value!r}"
+                raise InputError(f"{what}; expected a compliance of 0 or more, or six of [n; f]")
+        out[places[name]] = value
     return out
 
 
@@ -164,3 +171,79 @@ def _at(wrench: Numbers, place: Numbers, point: Numbers, axes: Numbers) -> Numbe
     moved = n + np.swapaxes(np.cross(arm, np.swapaxes(f, -1, -2)), -1, -2)
     back = np.swapaxes(axes, -1, -2)
     return np.concatenate([back @ moved, back @ f], axis=-2)
+
+
+# --- Loads of many designs of a closed mechanism along one motion, where all designs have the same geometry ---
+#
+# The loads are then linear in the forces of each design, with matrices that depend on the position alone. They are
+# computed once for all designs: W = M1 W0 + M2 (needed torque - acting torque), where W0 are the reactions of the
+# tree
+# for the motion.
+
+
+def geometry(system: CompiledMechanism) -> frozenset[int] | None:
+    """Return the free parameters, by entry, on which poses of bodies or frames of loops depend; None if unknown."""
+    free = system.mechanism.free_parameters
+    program = system.function("poses").program
+    if not isinstance(program, Program):  # rolled code is not examined
+        return None
+    group = [array.name for array in program.inputs].index("parameters") if free else -1
+    used = {op[2] for op in program.ops if op[0] is Op.INPUT and op[1] == group}
+    named = names_in((system.mechanism.loops, system.mechanism.couplings))
+    return frozenset(used | {k for k, p in enumerate(free) if p.name in named})
+
+
+def same_geometry(system: CompiledMechanism, parameters: Numbers) -> bool:
+    """Return whether the parameters [n, np] that differ affect neither poses of bodies nor frames of loops."""
+    differing = np.flatnonzero((parameters != parameters[:1]).any(axis=0)).tolist()
+    own = geometry(system)
+    return own is not None and not own & set(differing)
+
+
+def common_loads(
+    system: CompiledMechanism,
+    q: Numbers,
+    qd: Numbers,
+    qdd: Numbers,
+    *,
+    tau: Numbers,
+    wrenches: Numbers | None,
+    parameters: Numbers,
+) -> tuple[Numbers, Numbers]:
+    """Return the wrenches at joints [n, nt, nb, 6] and at loops [n, nt, nl, 6] for one motion, [nt, .] each.
+
+    `tau` [n, nt, nv], `wrenches` [n, nt, nb, 6] and `parameters` [n, np] are those of each design.
+    """
+    options: dict[str, Any] = {"parameters": parameters[:, None, :], "forces": False} | (
+        {} if wrenches is None else {"wrenches": wrenches}
+    )
+    rest = system.tree.inverse_dynamics(q, qd, qdd, **options) - tau
+    own = system.reactions(q, qd, qdd, **options)
+    of_reactions, of_torques = _matrices(system, q, parameters[0])
+    found = of_reactions @ own.reshape(*own.shape[:-2], -1, 1) + of_torques @ rest[..., None]
+    found = found.reshape(*own.shape[:-2], -1, 6)
+    nb = len(system.bodies)
+    return found[..., :nb, :], found[..., nb:, :]
+
+
+def _matrices(system: CompiledMechanism, q: Numbers, parameters: Numbers) -> tuple[Numbers, Numbers]:
+    """Return M1 [nt, 6 (nb + nl), 6 nb] and M2 [nt, 6 (nb + nl), nv]."""
+    free, own = system.mechanism.free_parameters, geometry(system) or frozenset()
+    # The other parameters act through rounding alone. They get fixed values, so that bits do not depend on the batch.
+    plain = np.array([parameters[k] if k in own else p.value for k, p in enumerate(free)])
+    values = np.broadcast_to(plain, (len(q), len(free)))
+    at = singular_split(system, q, values)
+    T = transmission(system.mechanism, np.asarray(system.poses(q, parameters=values)), values)
+    flat = T.reshape(len(q), -1, T.shape[-1])
+    nb = 6 * len(system.bodies)
+    of_torques = flat @ _multipliers(at)
+    of_reactions = np.broadcast_to(np.eye(flat.shape[-2])[:, :nb], (len(q), flat.shape[-2], nb))
+    if (at.rank < at.J.shape[-2]).any():
+        kept = np.eye(flat.shape[-2]) - flat @ relief(system.mechanism, at, T)
+        of_reactions, of_torques = kept[..., :nb], kept @ of_torques
+    return np.ascontiguousarray(of_reactions), np.ascontiguousarray(of_torques)
+
+
+def _multipliers(at: Split) -> Numbers:
+    """Return the matrix of the smallest multipliers that balance torques, [nt, nc, nv]."""
+    return np.stack([at.multipliers(one) for one in np.eye(at.U.shape[-1])], axis=-1)

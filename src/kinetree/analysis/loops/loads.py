@@ -10,26 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...errors import InputError, unknown_name
-from ...model.mechanism import resolved
-from ...model.parameter_values import Named
+from ...model.mechanism import Named, resolve_parts
 from ...model.parts import Placement
-from .acting import Acting
+from ...runtime.compiled import CompiledMechanism
 from .actuation import PART, actuation, dofs
-from .constraints import Split, require_closed, split
-from .load_sharing import Share, shared, transmission
+from .constraints import TOLERANCE, Acting, Split, require_closed, singular_split
+from .load_sharing import Share, share_loads, transmission
 from .native_torques import native_loads, native_torques
-from .placements import standing, values_of
+from .samples import standing, values_of
 
 Flags = NDArray[np.bool_]
 
 AXES = ("body", "parent", "world")
 
 
-@dataclass(frozen=True)
-class Loads:
+@dataclass(frozen=True, repr=False)
+class Loads(Displayed):
     """Wrenches [n; f] of the parent on the child at each joint, and of body a on body b at each loop [N m, N].
 
     `joints` [..., nb, 6] are at the joints' origins and include the torques of drives and couplings. `cuts`
@@ -88,36 +87,34 @@ class Loads:
         """Return one state as text: a row per joint with the wrench in the child's axes; ~ marks values not unique."""
         if self.joints.ndim != 2:
             raise InputError(f"the loads are of states of shape {self.joints.shape[:-2]}; a table shows one of them")
-        return self._text(*self._whole, digits)
+        return "\n".join(part if isinstance(part, str) else part.text() for part in self._parts(*self._whole, digits))
 
     @property
     def _whole(self) -> tuple[Numbers, Flags]:
         flags = np.concatenate([self.unique_joints, self.unique_cuts], axis=-2)
         return np.concatenate([self.joints, self.cuts], axis=-2), flags
 
-    def _text(self, wrenches: Numbers, flags: Flags, digits: int) -> str:
+    def _parts(self, wrenches: Numbers, flags: Flags, digits: int) -> list[str | Table]:
         noise = 1e-13 * np.abs(wrenches).max(initial=0.0)  # rounding of zeros
         labels = [*self.joint_names, *(f"{name} (cut)" for name in self.loop_names)]
-        first = max([len("joint"), *map(len, labels)])
         heads = [f"{letter}_{axis} [{unit}]" for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz"]
-        width = max(len(heads[0]), digits + 8) + 1
-        lines = [f"{'joint':<{first}}" + "".join(f"{head:>{width}}" for head in heads)]
-        for label, w, unique in zip(labels, np.where(np.abs(wrenches) <= noise, 0.0, wrenches), flags, strict=True):
-            cells = [f"{x:.{digits}g}{' ' if u else '~'}" for x, u in zip(w, unique, strict=True)]
-            lines.append(f"{label:<{first}}" + "".join(f"{cell:>{width}}" for cell in cells))
-        if not flags.all():
-            lines.append("~ shared by the joints' compliance: motion alone does not determine it.")
-        return "\n".join(line.rstrip() for line in lines)
+        rows = tuple(
+            (label, *(f"{x:.{digits}g}{' ' if u else '~'}" for x, u in zip(w, unique, strict=True)))
+            for label, w, unique in zip(labels, np.where(np.abs(wrenches) <= noise, 0.0, wrenches), flags, strict=True)
+        )
+        note = [] if flags.all() else ["~ shared by the joints' compliance: motion alone does not determine it."]
+        return [Table(("joint", *heads), rows), *note]
 
-    def __str__(self) -> str:
-        """Return the table; for many states, that of the largest magnitude of each component."""
+    def display(self) -> list[str | Table]:
+        """Return the wrenches of one state; of many states, the largest magnitude of each component."""
         if self.joints.ndim == 2:
-            return self.table()
+            return self._parts(*self._whole, 4)
         wrenches, flags = self._whole
         states = tuple(range(wrenches.ndim - 2))
         largest = np.fmax.reduce(np.abs(wrenches), axis=states, initial=0.0)
         count = int(np.prod(wrenches.shape[:-2]))
-        return f"largest sizes in {count} states\n" + self._text(largest, np.logical_and.reduce(flags, axis=states), 4)
+        parts = self._parts(largest, np.logical_and.reduce(flags, axis=states), 4)
+        return [f"largest sizes in {count} states", *parts]
 
 
 def loads(
@@ -129,17 +126,17 @@ def loads(
     qdd: ArrayLike | None = None,
     actuated: str | Iterable[str] | None = None,
     wrenches: ArrayLike | None = None,
-    forces: bool = False,
+    forces: bool = True,
     share: Share | None = None,
     parameters: Named | None = None,
-    tol: float = 1e-6,
+    tol: float = TOLERANCE,
 ) -> Loads:
     """Return the reactions at all joints and loops, under torques `tau` [..., nv] or for a motion `qdd` [..., nv].
 
     Without either, no torque acts. A motion of a closed mechanism needs the names of the `actuated` joints, whose
-    torques `actuation` finds. External `wrenches` [..., nb, 6] are in body axes; with `forces`, the forces of the
-    mechanism act too. `share` has compliances by joint or loop. States and `parameters` [..., np] may have leading
-    shapes that fit together.
+    torques `actuation` finds. External `wrenches` [..., nb, 6] are in body axes; the forces of the mechanism act
+    unless `forces` is False. `share` has compliances by joint or loop. States and `parameters` [..., np] may have
+    leading shapes that fit together.
     """
     acting = Acting.of(system, wrenches, forces, parameters)
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
@@ -158,12 +155,12 @@ def loads(
         system, q, qd, qdd, names, share=share, wrenches=wrenches, forces=forces, parameters=parameters, tol=tol
     )
     if not found.achieved.all():
-        raise InputError(f"the actuators cannot make this motion ({found}); give tau, or actuate more joints")
+        raise InputError(f"the actuators cannot make this motion ({found.summary()}); give tau, or actuate more joints")
     motion = np.asarray(qdd, dtype=float)
     acting, at, speed, made, torques = _spread(acting, found.multipliers, q, qd, motion, found.tau)
     T = transmission(system.mechanism, acting.poses(at), acting.parameters)
     carried = acting.carried(T, at, speed, made, found.multipliers)
-    settled = _settled(split(system, at, acting.parameters), T)
+    settled = _settled(singular_split(system, at, acting.parameters), T)
     return _loads(acting, at, settled, carried, found.multipliers, made, torques)
 
 
@@ -176,12 +173,12 @@ def _under_torques(
     made = acting.call("forward_dynamics", q, qd, torques)
     multipliers = acting.call("multipliers", q, qd, torques)
     acting, q, qd, made, torques = _spread(acting, multipliers, q, qd, made, torques)
-    at = split(system, q, acting.parameters)
+    at = singular_split(system, q, acting.parameters)
     require_closed(system, at, q, qd, None, tol, acting.parameters)
     T = transmission(system.mechanism, acting.poses(q), acting.parameters)
     if (at.rank < at.J.shape[-2]).any():
         rough = acting.carried(T, q, qd, made, multipliers)
-        multipliers = shared(system.mechanism, at, T, rough, multipliers, share)
+        multipliers = share_loads(system.mechanism, at, T, rough, multipliers, share)
     carried = acting.carried(T, q, qd, made, multipliers)
     return _loads(acting, q, _settled(at, T), carried, multipliers, made, torques)
 
@@ -241,7 +238,7 @@ def turns_of(acting: Acting, q: Numbers) -> dict[str, Numbers]:
     joints = [((j.parent, Placement()), (j.child, Placement())) for j in system.joints]
     cuts = [
         ((p.body_a, p.placement_a), (p.body_b, p.placement_b))
-        for p in resolved(system.mechanism.loops, values_of(system.mechanism, acting.parameters))
+        for p in resolve_parts(system.mechanism.loops, values_of(system.mechanism, acting.parameters))
     ]
     return {
         side: np.stack(

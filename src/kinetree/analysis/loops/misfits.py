@@ -1,22 +1,26 @@
-"""Reasons why loops do not close: gaps by loop, held joints or contradicting loops as the cause, and remedies."""
+"""Reasons why loops do not close, found by least squares: gaps, held joints or contradicting loops, and remedies."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ... import loops as loop_kinds
 from ...algebra.arrays import Numbers
-from ...errors import AssemblyError
-from ...model.mechanism import resolved
-from ..joint_entries import spoken
+from ...errors import AssemblyError, InputError
+from ...model.mechanism import resolve_parts
+from ...runtime.compiled import CompiledMechanism
+from ..joint_entries import Hold, numbers, spoken
+from ..joint_entries import masks_of_joints as held_masks
 from .kinematics import CLOSED, LoopKinematics, Mask
 from .leaders import leading
 from .redundancy import redundancy
-from .starts import starts
+from .samples import STRIDE, starts
 
 MANY = 24
 """The most loops for which each is left out in turn to find contradictions; more would take too long."""
@@ -24,6 +28,73 @@ SHOWN = 5e-5
 """The largest relative change of a held coordinate by rounding to the five digits of proposals, which is left out."""
 ROUNDING = 1e-12
 """The largest entry of J, in units of the length, that counts as zero."""
+
+
+def assemble_or_explain(
+    system: CompiledMechanism,
+    q_guess: ArrayLike | None = None,
+    hold: Hold = (),
+    *,
+    tolerance: float = 1e-12,
+    parameters: ArrayLike | None = None,
+) -> Numbers:
+    """Return a closed position near a guess, [nq], with every residual at most `tolerance`, or raise the reason.
+
+    The tolerance is in radians, and in parts of the mechanism's length (docs/limits.md). `hold` names joints, or axes
+    of joints, that keep exactly their values in the guess. As a mapping, it has their values. The mechanism is then
+    moved there from the guess, which keeps its assembly mode. The default guess is that of the mechanism. Limits of
+    joints are ignored. An AssemblyError is raised if loops do not close.
+    """
+    loops = LoopKinematics(system, parameters)
+    q, at, degrees = held_start(loops, q_guess, hold)
+    if not tolerance > 0:
+        raise InputError(f"tolerance is {tolerance}; expected more than 0, such as 1e-12")
+    tried = []
+    followed = _followed(loops, loops.start(q_guess), q, at, degrees)
+    for start in chain(followed, starts(loops, q, at, degrees)):  # random starts are drawn only if needed
+        found, gap = close(loops, start, q, at, degrees)
+        if gap <= tolerance:
+            return found
+        tried.append((gap, len(tried), found))
+    raise misfit(loops, q, at, degrees, [x for _, _, x in sorted(tried)], tolerance)
+
+
+def held_start(loops: LoopKinematics, q_guess: ArrayLike | None, hold: Hold) -> tuple[Numbers, Mask, Mask]:
+    """Return the start of the assembly, and masks of the held coordinates and degrees of freedom."""
+    q = loops.start(q_guess)
+    if isinstance(hold, Mapping):
+        for at, values in numbers(loops.mechanism, hold, 0).items():
+            if values.ndim > 1:
+                raise InputError(f"hold: {loops.labels[at[0]]!r} is given shape {values.shape}; expected one position")
+            q[list(at)] = values
+    return q, *held_masks(loops.mechanism, hold)
+
+
+def _followed(loops: LoopKinematics, base: Numbers, q: Numbers, at: Mask, degrees: Mask) -> list[Numbers]:
+    """Return the position reached from the guess as the held joints move to their given values with closed loops.
+
+    This keeps the assembly mode of the guess. The list is empty if the path is blocked.
+    """
+    way = np.where(degrees, loops.step(base, q), 0.0)
+    count = math.ceil(np.abs(way).max(initial=0.0) / STRIDE)
+    if not 0 < count <= 400 or loops.gap(q) <= CLOSED:
+        return []
+    there, gap = loops.close(base, degrees)
+    before = there
+    for k in range(1, count + 1):
+        if gap > CLOSED:
+            return []
+        ahead = loops.move(there, loops.step(before, there))  # straight on at points where branches meet
+        ahead = np.where(at, loops.move(base, way * k / count), ahead)
+        before, (there, gap) = there, loops.close(ahead, degrees)
+    return [np.where(at, q, there)] if gap <= CLOSED else []
+
+
+def close(loops: LoopKinematics, start: Numbers, q: Numbers, at: Mask, degrees: Mask) -> tuple[Numbers, float]:
+    """Return the position that Newton's method finds with the held coordinates exactly those of q, and its gap."""
+    found, _ = loops.close(start, degrees)
+    found = np.where(at, q, found)
+    return found, loops.gap(found)
 
 
 def misfit(
@@ -129,7 +200,7 @@ def _open(loops: LoopKinematics, q: Numbers) -> str:
     values, out = loops.values, []
     rods = {
         f"loop {x.name!r}": x
-        for x in resolved(loops.mechanism.loops, values)
+        for x in resolve_parts(loops.mechanism.loops, values)
         if "length" in loop_kinds.kind(x.kind).data
     }
     residual = loops.residual(q)

@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
 from ...model.axes import axis_names
 from ...model.scales import characteristic_length
-from .assembly import STRIDE
-from .batch_assembly import TOLERANCE, Entries, batch_at, masks_of
-from .batch_closing import Batch
+from ...runtime.compiled import CompiledMechanism
+from .batch_assembly import TOLERANCE, Batch, Entries, batch_at, masks_of
+from .driven_programs import NativeLoops, with_parameters
 from .kinematics import Mask
-from .native_loops import NativeLoops, with_parameters
-from .samples import Piece, Samples
+from .samples import STRIDE, Piece, Samples
 
 Flags = NDArray[np.bool_]
 
@@ -89,7 +87,7 @@ def motion_of_designs(
     masks = masks_of(system, entries)
     arrays = {"q_guess": start[None, None], "parameters": None if parameters is None else parameters[:, None]}
     by_entry = {
-        name: {k: x[None, :, n] for n, k in enumerate(entries[min(which, 1)])}
+        name: {tuple(entries[min(which, 1)]): x[None]}
         for which, (name, x) in enumerate(zip(("hold", "speeds", "accelerations"), driving, strict=True))
     }
     samples = Samples.of(arrays, by_entry, motion=True)
@@ -132,11 +130,11 @@ class Runner:
                     closed[to, piece.rows] = good
                 past = [q, *past[: len(WEIGHTS) - 1]]
         moved: list[Any] = [None] * len(KEPT)
-        lead = (*samples.runs, len(rows))
+        lead = (*samples.runs, len(rows)) if samples.motion else samples.runs
         for k, name in enumerate(KEPT):
             if name in keep:
-                moved[k] = np.moveaxis(whole[name], 0, 1).reshape(*lead, sizes[name])
-        return DrivenMotion(*moved, closed=np.moveaxis(closed, 0, 1).reshape(lead))
+                moved[k] = whole[name].swapaxes(0, 1).reshape(*lead, sizes[name])
+        return DrivenMotion(*moved, closed=closed.swapaxes(0, 1).reshape(lead))
 
     @cached_property
     def _near(self) -> list[int]:
@@ -144,6 +142,8 @@ class Runner:
         if self.course is not None:
             return [min(k, len(WEIGHTS)) for k in range(self.samples.steps)]
         out = [0]
+        if not self.samples.motion:
+            return out
         for far in self.samples.strides("hold", coordinate_units(self.system))[1:] > STRIDE:
             out.append(0 if far else min(out[-1] + 1, len(WEIGHTS)))
         return out
@@ -155,7 +155,7 @@ class Runner:
             return batch.first(TOLERANCE) if course is None else batch.from_known(course.parameters, TOLERANCE)
         if not count:
             return batch.next(past[min(1, len(past) - 1)], past[0], TOLERANCE)
-        count = count if batch.flat else 1
+        count = count if batch.native.flat else 1
         weights = WEIGHTS[count - 1] if course is None else course.weights(step, count)
         ahead = weights[0] * past[0]
         for x, before in zip(weights[1:], past[1:], strict=False):

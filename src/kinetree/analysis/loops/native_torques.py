@@ -13,11 +13,11 @@ from ...algebra.arrays import Numbers
 from ...compiler.lower.loop_pattern import closing
 from ...dynamics.loop_loads import Ranks
 from ...errors import InputError
-from .acting import Acting
+from ...model.mechanism import inputs_of
+from .constraints import Acting
+from .driven_programs import NativeLoops, loads_of, with_parameters
 from .kinematics import Mask
 from .load_sharing import Share, ranks_of
-from .native_loops import NativeLoops, loads_of, with_parameters
-from .placements import inputs_of
 from .samples import Samples
 
 CLEAR = 0.1
@@ -40,9 +40,7 @@ def native_torques(
 ) -> NativeTorques | None:
     """Return the torques of driven degrees of freedom; None if a state requires the general route, or its error."""
     system = acting.system
-    held = np.zeros(system.nv, dtype=bool)
-    held[driven] = True
-    native = NativeLoops.of(system, held)
+    native = NativeLoops.of(system, driven)
     if not native.determined or (closing(system.mechanism).redundant and system.mechanism.free_parameters):
         return None
     samples = _samples(acting, q=q, qd=qd, qdd=qdd)
@@ -56,7 +54,7 @@ def native_torques(
         out = (tau[piece.rows], multipliers[piece.rows], residual[piece.rows])
         *_, need, opens, rank = native.torques(
             *with_parameters((*arrays, *more), piece.array("parameters")),
-            forces=acting.forces, wrenches=bool(more), out=out,
+            forces=acting.own_forces, wrenches=bool(more), out=out,
         )  # fmt: skip
         missing = np.abs(out[2]).max(axis=-1, initial=0.0)
         good = (rank[:, 0] == native.passive) & (opens <= CLEAR * tol).all(axis=-1) & (missing <= MISSING * need[:, 0])
@@ -85,7 +83,7 @@ def native_loads(
         arrays = [piece.array(name) for name in ("q", "qd", "qdd", "multipliers")]
         more = _wrenches(piece.array("wrenches"), len(system.bodies))
         entries, moved = loads_of(
-            system, *with_parameters((*arrays, *more), piece.array("parameters")), forces=acting.forces,
+            system, *with_parameters((*arrays, *more), piece.array("parameters")), forces=acting.own_forces,
             wrenches=bool(more), ranks=ranks, out=(wrenches[piece.rows], shares[piece.rows]),
         )  # fmt: skip
         if moved is not None:
@@ -105,14 +103,11 @@ def _unit_ranks(ranks: list[Numbers]) -> Ranks:
 
 
 def _samples(acting: Acting, **states: Any) -> Samples | None:
-    """Return the samples of finite states that fit together; None for others, whose error the general route raises.
-
-    None also for a single state, for which no code is compiled.
-    """
+    """Return the samples of finite states that fit together; None for others, whose error the general route raises."""
     system = acting.system
     sizes = {"q": system.nq, "qd": system.nv, "qdd": system.nv, "multipliers": len(system.closures)}
     arrays: dict[str, Any] = {
-        "parameters": acting.parameters if acting.parameters is not None else inputs_of(system, None)
+        "parameters": acting.parameters if acting.parameters is not None else inputs_of(system.mechanism, None)
     }
     try:
         for name, x in states.items():
@@ -124,10 +119,9 @@ def _samples(acting: Acting, **states: Any) -> Samples | None:
             if w.shape[-2:] != (len(system.bodies), 6) or not np.isfinite(w).all():
                 return None
             arrays["wrenches"] = w.reshape(*w.shape[:-2], -1)
-        samples = Samples.of(arrays, {})
+        return Samples.of(arrays, {})
     except (ValueError, TypeError, InputError):
         return None
-    return samples if samples.lead else None
 
 
 def _wrenches(flat: Numbers | None, bodies: int) -> tuple[Numbers, ...]:

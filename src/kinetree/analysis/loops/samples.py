@@ -10,8 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._support.checks import leading_shape
 from ...algebra.arrays import Numbers
-from ...errors import InputError
+from ...algebra.columns import Column, plain
+from ...compiler.lower.loop_pattern import random_coordinates
+from ...model.mechanism import Mechanism
+from ...model.parts import GROUND, Placement
+from ..joint_entries import Placed
+from .kinematics import LoopKinematics, Mask
 
 CHUNK = 2048
 """Samples per native call: the arrays of a call stay in the cache, and the time of the call itself is negligible."""
@@ -21,33 +27,25 @@ CHUNK = 2048
 class Samples:
     """Arrays of one leading shape; if it is a motion, its last axis is time, and the others are runs.
 
-    `arrays` [..., n] are whole arrays, `entries` [..., 1] are numbers by their entry in an array. Axes along which
+    `arrays` [..., n] are whole arrays, `entries` [..., n] are numbers by their entries in an array. Axes along which
     numbers do not change have length 1.
     """
 
     lead: tuple[int, ...]
     arrays: Mapping[str, Numbers]
-    entries: Mapping[str, Mapping[int, Numbers]]
+    entries: Mapping[str, Placed]
     motion: bool = False
 
     @classmethod
-    def of(
-        cls, arrays: Mapping[str, Any], entries: Mapping[str, Mapping[int, Numbers]], *, motion: bool = False
-    ) -> Samples:
-        """Return samples of whole arrays [..., n], and of numbers [...] by their entries in such arrays."""
+    def of(cls, arrays: Mapping[str, Any], entries: Mapping[str, Placed], *, motion: bool = False) -> Samples:
+        """Return samples of whole arrays [..., n], and of numbers [..., n] by their entries in such arrays."""
         given = {name: np.asarray(x, dtype=float) for name, x in arrays.items() if x is not None}
-        shapes = [(name, x.shape[:-1]) for name, x in given.items()]
-        shapes += [(f"{name} of a joint", np.shape(v)) for name, them in entries.items() for v in them.values()]
-        try:
-            lead = np.broadcast_shapes(*(shape for _, shape in shapes))
-        except ValueError:
-            what = ", ".join(f"{shape} ({name})" for name, shape in shapes if shape)
-            raise InputError(f"the leading shapes do not fit together: {what}") from None
-        if motion and not lead:
-            raise InputError("a motion needs an axis of time, the last axis of the numbers of its joints; give arrays")
+        shapes = [(name, x.shape[:-1], ()) for name, x in given.items()]
+        shapes += [(f"{name} of a joint", v.shape[:-1], ()) for name, them in entries.items() for v in them.values()]
+        lead = leading_shape(shapes)
         whole = {name: _padded(x, lead) for name, x in given.items()}
-        spread = {name: {k: _padded(v[..., None], lead) for k, v in them.items()} for name, them in entries.items()}
-        return cls(lead, whole, spread, motion)
+        spread = {name: {at: _padded(v, lead) for at, v in them.items()} for name, them in entries.items()}
+        return cls(lead, whole, spread, motion and bool(lead))
 
     @property
     def runs(self) -> tuple[int, ...]:
@@ -68,10 +66,11 @@ class Samples:
     def strides(self, name: str, units: Numbers) -> Numbers:
         """Return the largest change of the entries of an array at each instant since the one before, [steps]."""
         out = np.zeros(self.steps)
-        for k, value in self.entries[name].items():
-            if value.shape[-2] > 1:
-                change = np.abs(np.diff(value[..., 0], axis=-1)) / units[k]
-                out[1:] = np.maximum(out[1:], change.reshape(-1, self.steps - 1).max(axis=0, initial=0.0))
+        for at, values in self.entries[name].items():
+            if self.steps > 1 and values.shape[-2] > 1:
+                change = np.abs(np.diff(values, axis=-2)) / units[list(at)]
+                most = change.max(axis=-1).reshape(-1, self.steps - 1)
+                out[1:] = np.maximum(out[1:], most.max(axis=0, initial=0.0))
         return out
 
 
@@ -93,15 +92,15 @@ class Piece:
 
     def placed(self, name: str, into: Numbers, step: int = 0) -> Numbers:
         """Return an array [n, .] with the entries that were given by joint; a view of one row if all rows are equal."""
-        found = {k: self._some(value, step)[:, 0] for k, value in self.samples.entries[name].items()}
-        if into.strides[0] == 0 and all(x.strides[0] == 0 for x in found.values()):
+        found = {at: self._some(values, step) for at, values in self.samples.entries[name].items()}
+        if self.count > 1 and into.strides[0] == 0 and all(x.strides[0] == 0 for x in found.values()):
             row = np.array(into[0])
-            for k, x in found.items():
-                row[k] = x[0]
+            for at, x in found.items():
+                row[list(at)] = x[0]
             return np.broadcast_to(row, into.shape)
         out = np.array(into)
-        for k, x in found.items():
-            out[:, k] = x
+        for at, x in found.items():
+            out[:, at] = x
         return out
 
     @cached_property
@@ -122,3 +121,54 @@ class Piece:
 def _padded(x: Numbers, lead: tuple[int, ...]) -> Numbers:
     """Return an array with as many leading axes as the leading shape has."""
     return x.reshape((1,) * (len(lead) + 1 - x.ndim) + x.shape)
+
+
+# --- Frames of bodies at many states, whose placements may depend on free parameters ---
+
+
+def values_of(mechanism: Mechanism, parameters: Numbers | None) -> Mapping[str, Any]:
+    """Return the values of all parameters by name; those of sets of parameters [..., np] as columns."""
+    if parameters is None:
+        return mechanism.values()
+    return mechanism.values([Column(parameters[..., k]) for k in range(parameters.shape[-1])])
+
+
+def standing(mechanism: Mechanism, poses: Numbers, body: str, placement: Placement) -> Numbers:
+    """Return the pose [..., 4, 4] of a frame on a body."""
+    lead = poses.shape[:-3]
+    own = np.zeros((4, 4))
+    own[3, 3] = 1.0
+    turn, place = matrix(placement.rotation, lead), matrix([placement.translation], lead)
+    if turn.ndim > 2 or place.ndim > 2:
+        own = np.broadcast_to(own, (*lead, 4, 4)).copy()
+    own[..., :3, :3], own[..., :3, 3] = turn, place[..., 0, :]
+    if body == GROUND:
+        return np.broadcast_to(own, (*lead, 4, 4))
+    return poses[..., mechanism.body_indices[body], :, :] @ own
+
+
+def matrix(rows: Any, lead: tuple[int, ...]) -> Numbers:
+    """Return rows of numbers and columns as an array: [n, m], or [..., n, m] if there are columns."""
+    entries = [[plain(x) for x in row] for row in rows]
+    if all(np.ndim(x) == 0 for row in entries for x in row):
+        return np.array(entries, dtype=float)
+    return np.stack([np.stack([np.broadcast_to(x, lead) for x in row], axis=-1) for row in entries], axis=-2)
+
+
+# --- Starts of Newton's method for closing loops: a guess, perturbed guesses, random positions ---
+
+STRIDE = 0.05
+"""Largest step of held joints from the guess to their given values [rad, or lengths of the mechanism]."""
+NUDGES, RANDOM = 8, 16
+"""Numbers of restarts from increasingly perturbed guesses, and from random positions."""
+
+
+def starts(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask) -> Iterator[Numbers]:
+    """Yield the guess, increasingly perturbed guesses, and random positions, all with the held joints unchanged."""
+    rng = np.random.default_rng(0)
+    yield q
+    for k in range(NUDGES):
+        nudge = 0.05 * 1.6**k * rng.normal(size=len(degrees))
+        yield np.where(at, q, loops.move(q, np.where(degrees, 0.0, nudge)))
+    for _ in range(RANDOM):
+        yield np.where(at, q, random_coordinates(loops.mechanism, rng))

@@ -1,1 +1,1 @@
-"""Verification: every route to the equations of motion, side by side."""
+"""Other libraries as routes, each built joint by joint from a Mechanism; both are optional."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+
+from ..._support.tables import Displayed, Table
+from ...algebra.arrays import Numbers
+from ...errors import KinetreeError
 
 FACTOR = 20.0
 """The factor of the bound FACTOR * eps * condition, with room for rounding; the conditions are in `_limits`."""
@@ -55,8 +61,8 @@ class Row:
         return "agrees" if self.holds else "DIFFERS"
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class Verification(Displayed):
     """The result of `arm.verify()`: true if at least one route ran and all that ran agree with the recursion.
 
     `condition` is the largest condition number of the inertia matrix. It is infinite if no state can be solved for qdd.
@@ -94,25 +100,25 @@ class Verification:
             return f"{len(bad)} OF {len(ran)} ROUTES DO NOT AGREE with the recursion: {', '.join(bad)}."
         return f"All {len(ran)} routes that ran agree with the recursion, within {FACTOR:g} eps times the condition."
 
+    def display(self) -> list[str | Table]:
+        """Return the differences, a row per route and a column per quantity, with reasons, and the verdict."""
+        rows = [
+            (row.name, *(_cell(row.comparisons.get(name)) for name in QUANTITIES),
+             row.verdict + _colon(row.reason or row.failure))
+            for row in self.rows
+        ]  # fmt: skip
+        rows.append(("bound", *(_cell(self.bound(name)) for name in QUANTITIES), ""))
+        verdict = f"{self.states} states; condition of I: {self.condition:.2g}. {self.summary()}"
+        return [Table(("route", *QUANTITIES, "verdict"), tuple(rows)), verdict]
+
     def table(self) -> str:
         """Return the differences as text, a row per route and a column per quantity, with reasons and the verdict."""
-        lines = [f"{'route':<12}" + "".join(f"{name:>10}" for name in QUANTITIES) + "  verdict"]
-        for row in self.rows:
-            cells = (_cell(row.comparisons.get(name)) for name in QUANTITIES)
-            note = row.reason or row.failure
-            lines.append(f"{row.name:<12}" + "".join(f"{c:>10}" for c in cells) + f"  {row.verdict}" + _colon(note))
-        lines.append(f"{'bound':<12}" + "".join(f"{_cell(self.bound(name)):>10}" for name in QUANTITIES))
-        lines.append(f"{self.states} states; condition of I: {self.condition:.2g}. {self.summary()}")
-        return "\n".join(lines)
+        return str(self)
 
     def bound(self, quantity: str) -> Comparison | None:
         """Return the tightest bound on a quantity, as a comparison of the quantity with itself."""
         bounds = [row.comparisons[quantity].bound for row in self.rows if quantity in row.comparisons]
         return Comparison(min(bounds), min(bounds)) if bounds else None
-
-    def __str__(self) -> str:
-        """Return the table."""
-        return self.table()
 
 
 def _cell(c: Comparison | None) -> str:
@@ -121,3 +127,50 @@ def _cell(c: Comparison | None) -> str:
 
 def _colon(text: str) -> str:
     return f": {text}" if text else ""
+
+
+# --- States at which routes to the equations of motion are compared, and the results of a route at a state ---
+
+
+class NotRun(KinetreeError):
+    """A route does not support a mechanism, or is not installed; the message gives the reason."""
+
+
+@contextmanager
+def require_installed() -> Iterator[None]:
+    """Raise NotRun in place of the import error of a missing package."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("kinetree"):
+            raise
+        raise NotRun(f"{error.name} is not installed") from None
+
+
+@dataclass(frozen=True)
+class State:
+    """One state: q [nq], qd, qdd and tau [nv], external wrenches [nb, 6], and whether I can be inverted."""
+
+    q: Numbers
+    qd: Numbers
+    qdd: Numbers
+    tau: Numbers
+    wrenches: Numbers
+    invertible: bool
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The results of a route at a state: torques for qdd, inertia matrix, gravity and bias torques, qdd for tau.
+
+    Torques, bias and accelerations include the external wrenches, gravity does not. qdd is None where I is singular.
+    """
+
+    tau: Numbers
+    I: Numbers  # noqa: E741 - the papers' letter
+    gravity: Numbers
+    bias: Numbers
+    qdd: Numbers | None
+
+
+Solver = Callable[[State], Answers]

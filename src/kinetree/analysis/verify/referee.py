@@ -8,20 +8,61 @@ from typing import Any
 
 import numpy as np
 
+from ..._support.progress import show_progress
 from ...algebra.arrays import Numbers
-from ...compiled import CompiledMechanism
-from ...compiler.runtime.singular_inertia import weightless_joints
 from ...errors import InputError, ModelError
+from ...formulations.kinematics import gravity, skew
 from ...joints.random_states import generator
 from ...model.mechanism import Mechanism
 from ...model.scales import loop_units, wrench_units
 from ...model.topology import depths
-from ...progress import shown
-from .answers import Answers, NotRun, Solver, State
-from .closed import closed_rows
-from .comparisons import FACTOR, Comparison, Row, Verification
-from .routes import Route, chosen
-from .torque_scales import torque_scale
+from ...runtime.compiled import CompiledMechanism
+from ...runtime.singularity import weightless_joints
+from ..ledger import BodyMotion, body_motions
+from .comparisons import FACTOR, Answers, Comparison, NotRun, Row, Solver, State, Verification
+from .routes import Route, choose_routes, closed_rows
+
+# --- Upper bounds of torques, the scale for their rounding errors ---
+#
+# By the Cauchy-Schwarz inequality, masses dm with accelerations a cause a torque on axis k of at most
+# sqrt(I_kk) sqrt(sum of a^2 dm). It is reached if all mass points act in the same direction. Where contributions
+# cancel,
+# as those of gravity about a vertical axis, the torque itself is only rounding and is no scale.
+
+
+def torque_scale(
+    mechanism: Mechanism,
+    q: Numbers,
+    qd: Numbers | None = None,
+    qdd: Numbers | None = None,
+    wrenches: Numbers | None = None,
+) -> Numbers:
+    """Return an upper bound of each torque at one state that no cancellation makes smaller, [nv].
+
+    It is sqrt(I_kk sum of a^2 dm), with gravity as an acceleration, plus |omega| |n| + |v| |f| of every external wrench
+    for a unit velocity of the axis, plus the torque on the armature.
+    """
+    g = gravity(mechanism)
+    squares, inertia, pulled, drives = 0.0, *np.zeros((3, mechanism.nv))
+    for i, b in enumerate(body_motions(mechanism, q, qd, qdd)):
+        state = b.body
+        squares += _square(b, g)
+        inertia += state.m * (b.N[3:] ** 2).sum(axis=0) + np.einsum("ik,ij,jk->k", b.N[:3], state.I, b.N[:3])
+        if wrenches is not None:
+            n, f = (np.linalg.norm(x) for x in np.split(np.asarray(wrenches)[i], 2))
+            at_origin = b.N[3:] - np.cross(b.N[:3].T, state.d).T
+            pulled += n * np.linalg.norm(b.N[:3], axis=0) + f * np.linalg.norm(at_origin, axis=0)
+        if qdd is not None:
+            drives[state.dofs] = np.abs(state.armature * np.asarray(qdd)[state.dofs])
+    return np.sqrt(np.maximum(inertia * squares, 0.0)) + pulled + drives
+
+
+def _square(b: BodyMotion, g: Numbers) -> float:
+    """Return the sum of |a - g|^2 dm over a body: m |a_c - g|^2 + tr(U J U^T), with U r the acceleration about c."""
+    U = skew(b.dw) + skew(b.body.w) @ skew(b.body.w)
+    J = 0.5 * np.trace(b.body.I) * np.eye(3) - b.body.I
+    return float(b.body.m * ((b.dc - g) ** 2).sum() + np.trace(U @ J @ U.T))
+
 
 EPS = float(np.finfo(float).eps)
 SINGULAR = 1e13
@@ -51,12 +92,12 @@ def verify(
     if states < 1:
         raise InputError(f"states is {states}; expected 1 or more")
     whole, system = system, system.tree
-    mechanism, selected = system.mechanism, chosen(routes)
+    mechanism, selected = system.mechanism, choose_routes(routes)
     if mechanism.nv == 0:
         return Verification(mechanism.name, states, 1.0, (), nothing_moves=True)
     tol = FACTOR * EPS if tol is None else tol
     closed = bool(whole.closures) and routes is None
-    with shown(progress, f"verifying {mechanism.name}") as show:
+    with show_progress(progress, f"verifying {mechanism.name}") as show:
         samples, expected = _recursion(system, states, generator(rng))
         limits = [_limits(mechanism, s, e, tol) for s, e in zip(samples, expected, strict=True)]
         rows: tuple[Row, ...] = ()
@@ -77,10 +118,11 @@ def _recursion(system: CompiledMechanism, count: int, rng: np.random.Generator) 
     qdd, w = rng.normal(size=(count, mechanism.nv)), rng.normal(size=(count, len(mechanism.bodies), 6))
     speeds = loop_units(mechanism)[1]
     qd, qdd, w = speeds * qd, speeds * qdd, wrench_units(mechanism) * w
-    tau, inertia = system.inverse_dynamics(q, qd, qdd, wrenches=w), system.inertia_matrix(q)
+    tau, inertia = system.inverse_dynamics(q, qd, qdd, wrenches=w, forces=False), system.inertia_matrix(q)
     invertible = [not weightless_joints(mechanism) and _condition(x) < SINGULAR for x in inertia]
-    back = system.forward_dynamics(q, qd, tau, wrenches=w) if any(invertible) else [None] * count
-    columns = (tau, inertia, system.gravity_torque(q), system.bias_torque(q, qd, wrenches=w))
+    back = system.forward_dynamics(q, qd, tau, wrenches=w, forces=False) if any(invertible) else [None] * count
+    gravity = system.gravity_torque(q, forces=False)
+    columns = (tau, inertia, gravity, system.bias_torque(q, qd, wrenches=w, forces=False))
     answers = [
         Answers(*row, qdd=x if possible else None) for *row, x, possible in zip(*columns, back, invertible, strict=True)
     ]

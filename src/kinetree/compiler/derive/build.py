@@ -9,13 +9,11 @@ from ..ir.program import Program
 from ..lower import build as lower
 from ..lower.build import Request, signature
 from ..lower.derivatives import COORDINATES, Derivative
-from .accelerations import product_of_accelerations
-from .charts import Chart
-from .closed import closed_accelerations
-from .jacobians import Charts, cheapest, derivative
+from .closed import closed_accelerations, product_of_accelerations
+from .jacobians import Chart, Charts, cheapest, derivative
 from .pages import page
 from .products import hvp, jvp, vjp
-from .singular_loops import guarded, required_rank
+from .singular_loops import guard_rank, required_rank
 
 SHORT = 400
 """The most operations of a function that is also differentiated itself if there is another way to its derivative.
@@ -40,8 +38,8 @@ def _derived(mechanism: Mechanism, request: Request, wanted: Derivative) -> Prog
     if wanted.kind == "jacobian":
         if wanted.tangent and (found := closed_accelerations(mechanism, plain, wanted.wrt, charts, rank)):
             return found
-        return guarded(mechanism, request, _jacobian(mechanism, plain, wanted, charts), rank)
-    return guarded(mechanism, request, _product(mechanism, plain, wanted, charts), rank)
+        return guard_rank(mechanism, request, _jacobian(mechanism, plain, wanted, charts), rank)
+    return guard_rank(mechanism, request, _product(mechanism, plain, wanted, charts), rank)
 
 
 def _product(mechanism: Mechanism, plain: Request, wanted: Derivative, charts: Charts) -> Program:

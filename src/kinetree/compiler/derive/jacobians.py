@@ -2,17 +2,190 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
-from ...algebra.scalars import Scalar
+from ...algebra.scalars import Scalar, is_number, where
 from ..ir.operations import Op
 from ..ir.program import Array, Program
-from .adjoints import reverse
-from .charts import Chart
-from .elimination import eliminate
-from .recorded import Recorded, Row, add_to, times, traced
-from .tangents import forward
+from .recorded import Recorded, Row, add_to, times, trace_inputs
+
+# --- Mixed mode: values between inputs and outputs are eliminated one by one, the one that costs least first ---
+#
+# The derivatives of all operations form a graph. A value is eliminated by adding the product of the edges to it and
+# from
+# it to the edge from each of its operands to each value that uses it. Elimination in the order of the Program is
+# forward
+# mode, in the opposite order reverse mode. Here the next value is the one with the fewest products (Markowitz).
+
+Graph = dict[Any, Row]
+"""For each node the edges to its neighbors on one side, with their derivatives."""
+
+
+def eliminate(recorded: Recorded, seeds: Mapping[int, Row], targets: set[int]) -> dict[int, Row]:
+    """Return the derivatives of the target operations, by label; `seeds` are those of input operations."""
+    below, above = _graph(recorded, seeds, targets)
+    left = {k for k in below if isinstance(k, int)}
+    heap = [(_price(below[k], above[k]), k) for k in left]
+    heapq.heapify(heap)
+    while heap:
+        price, k = heapq.heappop(heap)
+        if k not in left:
+            continue
+        now = _price(below[k], above[k])
+        if now > price:
+            heapq.heappush(heap, (now, k))
+            continue
+        left.discard(k)
+        for i in _remove(below, above, k):
+            if i in left:
+                heapq.heappush(heap, (_price(below[i], above[i]), i))
+    return {k: {label: x for (_, label), x in below.get(("out", k), {}).items()} for k in targets}
+
+
+def _graph(recorded: Recorded, seeds: Mapping[int, Row], targets: set[int]) -> tuple[Graph, Graph]:
+    """Return the edges of each active operation to its operands, and to the operations that use it.
+
+    Nodes ("in", label) below the seeds and ("out", k) above the targets stay when all operations are eliminated.
+    """
+    active = recorded.active(set(seeds), targets)
+    below: Graph = {}
+    above: Graph = {}
+    for k in (k for k, mark in enumerate(active) if mark):
+        row: Row = {}
+        if k in seeds:
+            row = {("in", label): x for label, x in seeds[k].items()}
+        else:
+            for i, factor in recorded.partials(k):
+                if active[i]:
+                    add_to(row, i, factor)
+        below[k] = row
+        above.setdefault(k, {})
+        if k in targets:
+            below["out", k] = {k: 1.0}
+            above[k]["out", k] = 1.0
+        for i, x in row.items():
+            above.setdefault(i, {})[k] = x
+    return below, above
+
+
+def _price(down: Row, up: Row) -> int:
+    """Return the number of products that the elimination of a node takes."""
+    rows = sum(not _is_unit(x) for x in down.values())
+    columns = sum(not _is_unit(x) for x in up.values())
+    return rows * columns + (len(down) - 1) * (len(up) - 1)
+
+
+def _remove(below: Graph, above: Graph, k: int) -> list[Any]:
+    """Eliminate a node and return its neighbors."""
+    down, up = below.pop(k), above.pop(k)
+    for i in down:
+        del above[i][k]
+    for j, upper in up.items():
+        row = below[j]
+        del row[k]
+        for i, lower in down.items():
+            add_to(row, i, times(upper, lower))
+            above[i][j] = row[i]
+    return [*down, *up]
+
+
+def _is_unit(x: Scalar) -> bool:
+    return is_number(x) and abs(x) == 1.0
+
+
+# --- Directions in which an input can be displaced: its entries, or the tangent space of its coordinates ---
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The directions of an input x: `size` of them, and the Program of dx/dt for the rates of all directions.
+
+    Without `rate`, the directions are the entries of x. The inputs of `rate` are x and the rates, in this order. It is
+    linear in the rates.
+    """
+
+    size: int
+    rate: Program | None = None
+
+    @classmethod
+    def of_entries(cls, array: Array) -> Chart:
+        """Return the chart whose directions are the entries of an array."""
+        return cls(array.size)
+
+    def displaced(self, x: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
+        """Return the rate of each entry of x for the rates of all directions."""
+        if self.rate is None:
+            return list(rates)
+        at, along = (a.name for a in self.rate.inputs)
+        (out,) = Recorded(self.rate, {at: x, along: rates}).outputs().values()
+        return out
+
+    def rows(self, x: Sequence[Scalar]) -> list[Row]:
+        """Return for each entry of x its derivatives along the directions, by the index of the direction."""
+        if self.rate is None:
+            return [{k: 1.0} for k in range(self.size)]
+        rows: list[Row] = [{} for _ in x]
+        for j in range(self.size):
+            unit = [1.0 if k == j else 0.0 for k in range(self.size)]
+            for row, d in zip(rows, self.displaced(x, unit), strict=True):
+                if not (isinstance(d, int | float) and d == 0.0):
+                    row[j] = d
+        return rows
+
+
+# --- Forward mode: the derivatives of all values with respect to a few labels, from the inputs to the outputs.
+
+
+def forward(recorded: Recorded, seeds: Mapping[int, Row], targets: set[int]) -> dict[int, Row]:
+    """Return the derivatives of the target operations, by label; `seeds` are those of input operations."""
+    active = recorded.active(set(seeds), targets)
+    rows: dict[int, Row] = {}
+    for k, op in enumerate(recorded.program.ops):
+        if not active[k]:
+            continue
+        if k in seeds:
+            rows[k] = dict(seeds[k])
+        elif op[0] is Op.SELECT:
+            rows[k] = _chosen(recorded.values[op[1]], rows.get(op[2], {}), rows.get(op[3], {}))
+        else:
+            row: Row = {}
+            for i, factor in recorded.partials(k):
+                if active[i]:
+                    for label, x in rows[i].items():
+                        add_to(row, label, times(factor, x))
+            rows[k] = {label: x for label, x in row.items() if not (is_number(x) and x == 0.0)}
+    return {k: rows.get(k, {}) for k in targets}
+
+
+def _chosen(condition: Scalar, yes: Row, no: Row) -> Row:
+    labels = dict.fromkeys((*yes, *no))
+    return {label: where(condition, yes.get(label, 0.0), no.get(label, 0.0)) for label in labels}
+
+
+# --- Reverse mode: the derivatives of one combination of outputs with respect to all inputs, from outputs to inputs.
+
+
+def reverse(recorded: Recorded, weights: Mapping[int, Scalar], sources: set[int]) -> Row:
+    """Return the derivatives of the weighted sum of output operations with respect to input operations."""
+    active = recorded.active(sources, set(weights))
+    adjoints: Row = {k: x for k, x in weights.items() if active[k]}
+    out: Row = {}
+    for k in reversed(range(max(weights, default=-1) + 1)):
+        adjoint = adjoints.pop(k, None)
+        if adjoint is None or (is_number(adjoint) and adjoint == 0.0):
+            continue
+        if k in sources:
+            out[k] = adjoint
+        else:
+            for i, factor in recorded.partials(k):
+                if active[i]:
+                    add_to(adjoints, i, times(factor, adjoint))
+    return out
+
 
 WEIGHTS = {"multiplications": 1, "additions": 1, "divisions": 8, "roots": 10, "sines": 20, "others": 4}
 """The time of an operation relative to that of an addition, roughly, on processors with vector units."""
@@ -58,10 +231,10 @@ def weight(program: Program) -> int:
 
 
 def _in_mode(program: Program, wrt, of, mode: str, charts: Charts) -> Program:
-    trace, inputs = traced(program.inputs)
+    trace, inputs = trace_inputs(program.inputs)
     recorded = Recorded(program, inputs)
     chosen = [(a, r) for a, r in zip(program.outputs, program.results, strict=True) if of is None or a.name in of]
-    rows = differentiated(recorded, inputs, wrt, {k for _, r in chosen for k in r}, mode, charts)
+    rows = differentiate_recorded(recorded, inputs, wrt, {k for _, r in chosen for k in r}, mode, charts)
     arrays, results = [], []
     for out, entries in chosen:
         for name in wrt:
@@ -76,14 +249,14 @@ def directions(program: Program, name: str, charts: Charts) -> Chart:
     return charts.get(name) or Chart.of_entries(next(a for a in program.inputs if a.name == name))
 
 
-def differentiated(
+def differentiate_recorded(
     recorded: Recorded, inputs: Mapping[str, Sequence[Scalar]], wrt: Sequence[str], targets: set[int], mode: str,
     charts: Charts,
 ) -> dict[int, Row]:  # fmt: skip
     """Return the derivatives of operations of a recorded Program, labeled by (input, direction)."""
     seeds = input_rows(recorded, inputs, wrt, charts)
     if mode == "reverse":
-        return {k: combined(reverse(recorded, {k: 1.0}, set(seeds)), seeds) for k in targets}
+        return {k: combine_adjoints(reverse(recorded, {k: 1.0}, set(seeds)), seeds) for k in targets}
     return (forward if mode == "forward" else eliminate)(recorded, seeds, targets)
 
 
@@ -102,7 +275,7 @@ def input_rows(
     return out
 
 
-def combined(adjoints: Row, seeds: Mapping[int, Row]) -> Row:
+def combine_adjoints(adjoints: Row, seeds: Mapping[int, Row]) -> Row:
     """Return the derivatives along directions from those with respect to input operations."""
     out: Row = {}
     for k, adjoint in adjoints.items():

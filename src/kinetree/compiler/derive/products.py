@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ..ir.operations import Op
 from ..ir.program import Array, Program
-from .adjoints import reverse
-from .jacobians import ENTRIES, Charts, combined, directions, input_rows
-from .recorded import Recorded, add_to, traced
-from .tangents import forward
+from .jacobians import ENTRIES, Charts, combine_adjoints, directions, forward, input_rows, reverse
+from .recorded import Recorded, add_to, trace_inputs
 
 
 def jvp(program: Program, wrt: Sequence[str], *, charts: Charts = ENTRIES) -> Program:
@@ -19,7 +17,7 @@ def jvp(program: Program, wrt: Sequence[str], *, charts: Charts = ENTRIES) -> Pr
     """
     along = [Array(f"tangent_{name}", (directions(program, name, charts).size,)) for name in wrt]
     arrays = (*program.inputs, *along)
-    trace, inputs = traced(arrays)
+    trace, inputs = trace_inputs(arrays)
     recorded = Recorded(program, inputs)
     rates = {name: directions(program, name, charts).displaced(inputs[name], inputs[f"tangent_{name}"]) for name in wrt}
     names = [a.name for a in program.inputs]
@@ -40,14 +38,14 @@ def vjp(program: Program, wrt: Sequence[str], *, charts: Charts = ENTRIES) -> Pr
     Its inputs are those of the Program, then cotangent_{output}; its outputs are cotangent_{input}.
     """
     arrays = (*program.inputs, *(Array(f"cotangent_{a.name}", a.shape) for a in program.outputs))
-    trace, inputs = traced(arrays)
+    trace, inputs = trace_inputs(arrays)
     recorded = Recorded(program, inputs)
     weights: dict = {}
     for a, r in zip(program.outputs, program.results, strict=True):
         for k, x in zip(r, inputs[f"cotangent_{a.name}"], strict=True):
             add_to(weights, k, x)
     seeds = input_rows(recorded, inputs, wrt, charts)
-    row = combined(reverse(recorded, weights, set(seeds)), seeds)
+    row = combine_adjoints(reverse(recorded, weights, set(seeds)), seeds)
     sizes: Mapping[str, int] = {name: directions(program, name, charts).size for name in wrt}
     outputs = [Array(f"cotangent_{name}", (n,)) for name, n in sizes.items()]
     results = [[row.get((name, j), 0.0) for j in range(n)] for name, n in sizes.items()]

@@ -23,7 +23,7 @@ from ...model.mechanism import Mechanism, kept_with_mechanism
 from ..ir.program import Array, Program
 from ..lower.build import Request, signature, tree_maker
 from ..lower.loop_pattern import CLOSE, STRIDE, PlainLoops
-from .recorded import Recorded, traced
+from .recorded import Recorded, trace_inputs
 
 SOLVED = ("forward_dynamics", "implicit_dynamics", "multipliers", "closing_speed", "closing_step", "hybrid_dynamics")
 """The functions that solve the equations of the loops: those of positions for closing_step, of all loops otherwise."""
@@ -42,11 +42,11 @@ def required_rank(mechanism: Mechanism, request: Request) -> int:
     return ranks_of(mechanism, request).usual if is_guarded(mechanism, request) else 0
 
 
-def guarded(mechanism: Mechanism, request: Request, program: Program, rank: int) -> Program:
+def guard_rank(mechanism: Mechanism, request: Request, program: Program, rank: int) -> Program:
     """Return the Program of a derivative with NaN at positions of less than a rank, and the same bits elsewhere."""
     if not rank:
         return program
-    trace, given = traced(program.inputs)
+    trace, given = trace_inputs(program.inputs)
     results = list(Recorded(program, given).outputs().values())
     inputs = signature(mechanism, replace(request, derivative=None))[0]
     here = ranks_of(mechanism, request).of({a.name: given[a.name] for a in inputs})
@@ -114,7 +114,7 @@ class Ranks:
     def _program(self) -> Program:
         arrays = signature(self.mechanism, Request("forward_dynamics"))[0]
         inputs = [a for a in arrays if a.name in ("q", "parameters")]
-        trace, given = traced(inputs)
+        trace, given = trace_inputs(inputs)
         return Program.of_trace("rank", inputs, [Array("rank", ())], trace, [[self.of(given)]])
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
+from ..._support.optional import casadi
+from ...targets.abi import arrays_of
+from ...targets.c.programs import identifier
+from ..ir.operations import FUNCTIONS, Op, apply
 from ..ir.program import Program
 from ..lanes.form import Kernel
-from ..targets.arrays import arrays_of
-from ..targets.c99.names import identifier
 
 HEAD = """\
 #ifdef KINETREE_CASADI
@@ -132,4 +135,26 @@ def _sparsity(name: str, which: str, matrices: list[tuple[int, int]]) -> str:
         f"KINETREE_SYMBOL const casadi_int *{name}_sparsity_{which}(casadi_int i)\n{{\n"
         f"    static const casadi_int dense[{len(matrices)}][3] = {{{rows}}};\n"
         f"    return i >= 0 && i < {len(matrices)} ? dense[i] : 0;\n}}"
+    )
+
+
+# --- Programs as CasADi expressions: each operation becomes one of casadi.SX, which CasADi differentiates itself.
+
+
+def expression(program: Program) -> Any:
+    """Return a Program as a casadi.Function of SX, with the matrices of the interface of C (`casadi_abi`)."""
+    ca = casadi()
+
+    own = {Op.SELECT: ca.if_else, Op.AND: ca.logic_and, Op.OR: ca.logic_or, Op.NOT: ca.logic_not, Op.ATAN2: ca.atan2}
+    own |= {op: getattr(ca, op.name.lower()) for op in FUNCTIONS}
+    inputs = [ca.SX.sym(a.name, *matrix(a.shape)) for a in program.inputs]
+    results = program.replay(
+        [ca.vertsplit(ca.vec(x.T)) for x in inputs], lambda op, *x: own[op](*x) if op in own else apply(op, *x), ca.SX
+    )
+    outputs = []
+    for a, entries in zip(program.outputs, results, strict=True):
+        rows, columns = matrix(a.shape)
+        outputs.append(ca.reshape(ca.vertcat(*entries), columns, rows).T)
+    return ca.Function(
+        program.name, inputs, outputs, [a.name for a in program.inputs], [a.name for a in program.outputs]
     )

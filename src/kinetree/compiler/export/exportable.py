@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ...version import VERSION
-from ..ir.program import Program
+from ..._support.version import VERSION
+from ...dynamics import ALGORITHMS
+from ...model.axes import axis_labels, axis_names
+from ...model.mechanism import Mechanism
+from ...targets.protocol import digest
+from ..ir.program import Array, Program
 from ..lanes.form import Kernel
-from ..targets.protocol import digest
 from .selftest import Selftest
 
 
@@ -54,3 +57,109 @@ def plain(text: str) -> str:
     """Return a text as one line of ASCII that ends no comment, since names may come from untrusted files."""
     shown = "".join(c if c.isprintable() else " " for c in text).encode("ascii", "backslashreplace").decode()
     return shown.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")
+
+
+# --- Units with distinct names of arrays and with a name of their own ---
+
+
+def distinct(program: Program, name: str) -> Program:
+    """Return a Program under another name; outputs that are named like an input get the ending _out."""
+    taken = {a.name for a in program.inputs}
+    outputs = tuple(Array(f"{a.name}_out", a.shape) if a.name in taken else a for a in program.outputs)
+    return replace(program, name=name, outputs=outputs)
+
+
+# --- The meaning of the arrays of functions: a text with units, and the order of the entries ---
+
+EFFORTS = {"rad": "N m", "m": "N"}
+"""Units of torques and forces by the unit of the displacement."""
+
+RESULTS = {
+    "inverse_dynamics": "joint torques of the motion [N m, N]",
+    "bias_torque": "joint torques without acceleration: velocities, gravity and external wrenches [N m, N]",
+    "gravity_torque": "joint torques that hold the mechanism at rest [N m, N]",
+    "reactions": "wrench [n; f] of the parent on each body at its joint's origin, in the body's frame [N m, N]",
+    "forward_dynamics": "accelerations [rad/s^2, m/s^2]",
+    "implicit_dynamics": "accelerations [rad/s^2, m/s^2]",
+    "inertia_matrix": "generalized inertia matrix [kg m^2, kg m, kg]",
+    "inverse_inertia_matrix": "inverse of the generalized inertia matrix",
+    "convective_matrix": "matrix of convective inertia",
+    "pose": "pose of the frame in the ground's frame, a homogeneous 4 x 4 matrix [1, m]",
+    "poses": "pose of each body in the ground's frame, homogeneous 4 x 4 matrices [1, m]",
+    "twist": "[omega; v] of the frame at its origin [rad/s, m/s]",
+    "twists": "[omega; v] of each body at its joint's origin, in its frame [rad/s, m/s]",
+    "twist_rate": "[domega; dv] of the frame at its origin [rad/s^2, m/s^2]",
+    "twist_rates": "[domega; dv] of each body at its joint's origin, in its frame [rad/s^2, m/s^2]",
+    "jacobian": "Jacobian J of the frame: [omega; v] = J qd",
+    "jacobian_rate": "rate dJ/dt of the Jacobian of the frame along qd",
+    "kinetic_energy": "kinetic energy [J]",
+    "potential_energy": "potential energy of gravity [J]",
+    "momentum": "[angular; linear] momentum about the ground's origin, in its axes [N m s, N s]",
+    "center_of_mass": "center of mass in the ground's frame [m]",
+    "closure_residual": "residual of each equation of the loops [m, rad]",
+    "closure_jacobian": "Jacobian J of the equations of the loops: J qd = 0",
+    "closure_bias": "dJ/dt qd of the equations of the loops",
+    "multipliers": "multipliers of the equations of the loops [N, N m]",
+    "closing_step": "displacement that closes the loops to first order [rad, m]",
+    "closing_speed": "velocities that keep the loops closed [rad/s, m/s]",
+    "integrate": "coordinates after the displacement [rad, m]",
+    "difference": "displacement from the first coordinates to the second [rad, m]",
+    "coordinate_rate": "rates of the coordinates [rad/s, m/s, 1/s]",
+}
+"""The outputs of functions; functions that are not listed are described by the docstring of their page."""
+
+
+def labels(mechanism: Mechanism, which: int, unit: str = "{}") -> tuple[str, ...]:
+    """Return the label and unit of each coordinate (0), velocity (1) or force (2)."""
+    units = [unit.format(EFFORTS.get(u, u) if which == 2 else u) for _, _, u in axis_names(mechanism, which)]
+    return tuple(f"{name} [{u}]" for name, u in zip(axis_labels(mechanism, which), units, strict=True))
+
+
+def common(mechanism: Mechanism) -> dict[str, Meaning]:
+    """Return the meanings of inputs that many functions have."""
+    bodies = tuple(b.name for b in mechanism.bodies)
+    values = tuple(f"{p.name} [{p.unit}]" if p.unit else p.name for p in mechanism.free_parameters)
+    return {
+        "t": Meaning("time [s]"),
+        "q": Meaning("coordinates", labels(mechanism, 0)),
+        "q2": Meaning("other coordinates, in the same order"),
+        "qd": Meaning("velocities", labels(mechanism, 1, "{}/s")),
+        "qdd": Meaning("accelerations", labels(mechanism, 1, "{}/s^2")),
+        "tau": Meaning("joint torques", labels(mechanism, 2)),
+        "added": Meaning("inertias added to the degrees of freedom [kg m^2, kg]", labels(mechanism, 1)),
+        "wrenches": Meaning(
+            "external wrench [n; f] on each body about its joint's origin, in its frame [N m, N]; rows", bodies
+        ),
+        "parameters": Meaning("free parameters", values),
+    }
+
+
+def meanings(mechanism: Mechanism, function: str) -> dict[str, Meaning]:
+    """Return the meanings of the arrays of a function of the table of algorithms, by their names in files."""
+    algorithm = ALGORITHMS[function]
+    found = common(mechanism)
+    if function == "integrate":
+        found["qd"] = Meaning("displacement [rad, m]", axis_labels_of(mechanism))
+    orders = {
+        "nq": tuple(axis_labels(mechanism, 0)),
+        "nv": axis_labels_of(mechanism),
+        "nb": tuple(b.name for b in mechanism.bodies),
+    }
+    for k, (name, shape) in enumerate(algorithm.outputs):
+        text = RESULTS.get(function) if len(algorithm.outputs) == 1 else None
+        named = [orders[n] for n in shape if n in orders]
+        text = text or f"output {k + 1} of {function}: {summary(function)}"
+        found[f"{name}_out" if name in algorithm.inputs else name] = Meaning(text, named[0] if named else ())
+    return found
+
+
+def axis_labels_of(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return the labels of the degrees of freedom."""
+    return tuple(axis_labels(mechanism, 1))
+
+
+def summary(function: str) -> str:
+    """Return a line about a function."""
+    if function in RESULTS:
+        return RESULTS[function]
+    return ((ALGORITHMS[function].page.__doc__ or function).strip().splitlines() or [function])[0]

@@ -90,18 +90,18 @@ class Value:
 
 
 class Block:
-    """Local memory; `block[index]` reads and writes."""
+    """Local memory; `block[index]` reads and writes, for an index of each lane another entry in each lane."""
 
     def __init__(self, builder: Expressions, memory: Memory) -> None:
         """Refer to the memory."""
         self.builder, self.memory = builder, memory
 
     def __getitem__(self, index: Any) -> Value:
-        at = self.builder.integer(index)
+        at = self.builder.place(index, self.memory)
         return self.builder.let(self.memory.kind, "load", self.memory.name, at)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        at = self.builder.integer(index)
+        at = self.builder.place(index, self.memory)
         self.builder.add(Store(self.memory.name, at, self.builder.cast(value, self.memory.kind).operand))
 
     @property
@@ -236,8 +236,14 @@ class Expressions:
         return self.let(Kind.COUNT, "extent")
 
     def integer(self, index: Any) -> Operand:
-        """Return an index of a block; it is uniform, and all lanes read the same entry."""
+        """Return a uniform index, which all lanes share."""
         return self.cast(index, Kind.COUNT).operand
+
+    def place(self, index: Any, memory: Memory) -> Operand:
+        """Return an index of a block: uniform, or one per lane where the block has entries per lane."""
+        if isinstance(index, Value) and index.kind is Kind.INDEX and not memory.kind.uniform:
+            return index.operand
+        return self.integer(index)
 
     def only_in_lane(self, name: str) -> None:
         """Raise TypeError for access to a lane's own sample outside `each_lane`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -49,12 +50,12 @@ OPERATIONS = (
 )  # fmt: skip
 """The operations of `Let`.
 
-Comparisons with NaN are false. `choose` takes an index and the constants of a table. `splat` copies a uniform value to
-every lane. `number` and `whole` convert counts to scalars and back, the latter rounded toward zero. `bits` is the bit
-pattern of a number, read as a signed integer and converted to a number, `unbits` the reverse. `load` takes the name of
-a memory block and an index. `own` and `shared` take the name of an argument and indices in the lane's own sample or in
-the first. `extent` is the length of axis `t`. A product may be fused with a sum only where a lane runs alone, as on a
-graphics card.
+Comparisons with NaN are false. `choose` takes an index and the constants of a table. `splat` copies a uniform value
+to every lane. `number` and `whole` convert counts to scalars and back, the latter rounded toward zero. `bits` is the
+bit pattern of a number, read as a signed integer and converted to a number, `unbits` the reverse. `load` takes the
+name of a memory block and an index, uniform or of each lane. `own` and `shared` take the name of an argument and
+indices in the lane's own sample or in the first. `extent` is the length of axis `t`. A product may be fused with a
+sum only where a lane runs alone, as on a graphics card.
 """
 
 
@@ -70,7 +71,7 @@ class Let:
 
 @dataclass(frozen=True)
 class Store:
-    """A write into the kernel's memory."""
+    """A write into the kernel's memory; with an index per lane, each lane writes its own entry."""
 
     memory: str
     index: Operand
@@ -200,3 +201,54 @@ class Kernel:
     def dimensions(self) -> tuple[int | str, ...]:
         """The distinct core dimensions in the order of their first appearance."""
         return tuple(dict.fromkeys(d for a in self.arguments for d in a.shape))
+
+
+# --- Visits of the statements of a kernel, for targets and checks: one by one, all that are nested, and their
+# operands.
+
+METHODS = {
+    Let: "let", Store: "store", Put: "put", Call: "call", Loop: "loop", Repeat: "repeat", While: "while_",
+    When: "when", EachLane: "each_lane",
+}  # fmt: skip
+"""The method of a visitor for each kind of statement, which is its only argument."""
+
+
+def visit(visitor: object, body: Iterable[Statement]) -> None:
+    """Call the method of each statement in order; statements inside of others are left to these methods."""
+    for statement in body:
+        getattr(visitor, METHODS[type(statement)])(statement)
+
+
+def nested_statements(s: Statement) -> tuple[Statement, ...]:
+    """Return the statements directly inside of a statement."""
+    if isinstance(s, While):
+        return (*s.test, *s.body)
+    return s.body if isinstance(s, Loop | Repeat | When | EachLane) else ()
+
+
+def every(body: Iterable[Statement]) -> Iterator[Statement]:
+    """Yield all statements, each before those inside of it."""
+    for s in body:
+        yield s
+        yield from every(nested_statements(s))
+
+
+def operands(s: Statement) -> tuple[Operand | str, ...]:
+    """Return the operands of a statement without those of the statements inside of it."""
+    match s:
+        case Let():
+            return s.args
+        case Store():
+            return (s.index, s.value)
+        case Put():
+            return (*s.indices, s.value)
+        case Call():
+            return (s.first,)
+        case Loop():
+            return (s.stop,)
+        case Repeat():
+            return (s.again,)
+        case While() | When():
+            return (s.condition,)
+        case EachLane():
+            return ()

@@ -9,8 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from .form import Call, Constant, EachLane, Kernel, Kind, Let, Loop, Operand, Put, Repeat, Statement, Store, When, While
-from .visiting import visit
+from .form import (
+    Call,
+    Constant,
+    EachLane,
+    Kernel,
+    Kind,
+    Let,
+    Loop,
+    Operand,
+    Put,
+    Repeat,
+    Statement,
+    Store,
+    When,
+    While,
+    visit,
+)
 
 TYPES = {Kind.MASK: bool, Kind.INDEX: int, Kind.COUNT: int, Kind.FLAG: bool}
 
@@ -97,17 +112,23 @@ class _Machine:
             self.values[s.to] = special[s.op](*map(self.read, s.args))  # type: ignore[arg-type]
             return
         name, *indices = s.args
-        places = tuple(int(self.read(x)) for x in indices)  # type: ignore[arg-type]
         if s.op == "load":
-            self.values[s.to] = self.memory[str(name)][(*places, *self._mine(str(name)))].copy()
+            self.values[s.to] = self.memory[str(name)][self._place(str(name), indices[0])].copy()
         else:
+            places = tuple(int(self.read(x)) for x in indices)  # type: ignore[arg-type]
             self.values[s.to] = self.samples[name][(0 if s.op == "shared" else self.lane, *places)]
 
-    def _mine(self, memory: str) -> tuple[int, ...]:
-        return () if self.lane is None or self.uniform[memory] else (self.lane,)
+    def _place(self, memory: str, index: Any) -> tuple[Any, ...]:
+        """Return the entry of a block that is read or written, in all lanes or in one."""
+        at = self.read(index)
+        if self.uniform[memory]:
+            return (int(at),)
+        if self.lane is not None:
+            return (int(at), self.lane)
+        return (at, np.arange(self.lanes)) if np.ndim(at) else (int(at),)
 
     def store(self, s: Store) -> None:
-        self.memory[s.memory][(int(self.read(s.index)), *self._mine(s.memory))] = self.read(s.value)
+        self.memory[s.memory][self._place(s.memory, s.index)] = self.read(s.value)
 
     def put(self, s: Put) -> None:
         places = tuple(int(self.read(x)) for x in s.indices)

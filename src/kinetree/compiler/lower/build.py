@@ -2,20 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ...dynamics import ALGORITHMS
-from ...errors import InputError, unknown_name
+from ...dynamics.passive import passive_forces
+from ...errors import Advice, InputError, unknown_name
 from ...model.axes import entries
 from ...model.mechanism import Mechanism
-from ...model.splitting import split_joints
+from ...model.topology import split_joints
 from ..ir.program import Array, Program
 from ..ir.trace import Trace
-from .closed_tree import ClosedTree
 from .derivatives import Derivative, derived_arrays
-from .forced import torques_of_drives, with_forces
+from .loop_pattern import DEPENDENT_SINGLE, ROUNDING_SINGLE, Closing, closing
+from .sweeps import Tree
+
+# --- The tree of a mechanism with loops, which also has the pattern of the equations of its loops ---
+
+
+class ClosedTree(Tree):
+    """A tree on which the algorithms of closed mechanisms run; without loops it behaves as a Tree."""
+
+    dtype = "float64"
+    """The precision of the code, on which tolerances depend."""
+
+    @cached_property
+    def closing(self) -> Closing:
+        """The equations of the loops that take part, and the tolerances for those that depend on others."""
+        found = closing(self.mechanism)
+        if self.dtype == "float32":
+            return replace(found, tolerance=DEPENDENT_SINGLE, rounding=ROUNDING_SINGLE)
+        return found
+
+
+# --- Algorithms with the forces of the mechanism itself: its force elements, and damping and friction of its joints.
+#
+# They act by wrenches on bodies and by torques in joints. What they contribute in a joint, its drive does not have
+# to.
+
+TORQUES = ("tau", "h", "g")
+"""The names of outputs that are torques of drives."""
+
+Scalars = list[Any]
+
+
+def with_forces(mechanism: Mechanism, inputs: Mapping[str, Scalars]) -> tuple[dict[str, Scalars], Scalars]:
+    """Return the inputs of a tree on which the forces act, and their torques in the joints."""
+    state = {name: x for name, x in inputs.items() if name in ("q", "qd", "parameters")}
+    torques, wrenches = passive_forces(ClosedTree(mechanism, state))
+    out = dict(inputs)
+    out["wrenches"] = _sums(inputs["wrenches"], wrenches) if "wrenches" in inputs else wrenches
+    if "tau" in inputs:
+        out["tau"] = _sums(inputs["tau"], torques)
+    return out, torques
+
+
+def torques_of_drives(
+    names: Sequence[str], results: Sequence[Scalars], torques: Scalars, inputs: Mapping[str, Scalars], driven: frozenset
+) -> list[Scalars]:
+    """Return results whose torques of drives are without those of the forces; given torques stay as they are given."""
+    out = []
+    for name, values in zip(names, results, strict=True):
+        if name in TORQUES:
+            values = [x - y for x, y in zip(values, torques, strict=True)]
+            if "tau" in inputs:
+                values = [x if k in driven else inputs["tau"][k] for k, x in enumerate(values)]
+        out.append(values)
+    return out
+
+
+def _sums(a: Scalars, b: Scalars) -> Scalars:
+    return [x + y for x, y in zip(a, b, strict=True)]
+
 
 UNROLLED = 64
 """The largest number of bodies for which code is unrolled by default; longer code takes long to compile."""
@@ -77,7 +137,13 @@ class Request:
         if algorithm.frame:
             if not isinstance(self.frame, str):
                 given = "" if self.frame is None else f" by name, not {repr(self.frame)[:60]}"
-                raise InputError(f"{self.name} needs a frame{given}: one of {', '.join(mechanism.frame_names)}")
+                names = ", ".join(mechanism.frame_names)
+                raise InputError(
+                    Advice(
+                        f"{self.name} needs a frame{given}: one of {names}",
+                        f"{self.name} needs --frame: one of {names}",
+                    )
+                )
             mechanism.frame(self.frame)
         elif self.frame is not None:
             raise InputError(f"{self.name} takes no frame")
@@ -137,6 +203,26 @@ class Request:
                 f"{len(mechanism.bodies)} bodies is compiled with loops over them by default; make the function with "
                 "lowering='unrolled'"
             )
+
+
+def forces_act(mechanism: Mechanism, name: str, given: Any, lowering: str = "auto") -> Any:
+    """Return whether the forces of a mechanism act in a function: they do by default, as in a simulation.
+
+    Rolled code has none of them. InputError where it would be chosen, unless the caller leaves them out.
+    """
+    if not isinstance(name, str) or name not in ALGORITHMS or not ALGORITHMS[name].wrenches:
+        return False if given is None else given
+    if not mechanism.has_forces:
+        return False if given is None or given is True else given
+    if given is None and Request(name, lowering=lowering)._lowered(mechanism) == "rolled":
+        named = [f"{f.kind} {f.name!r}" for f in mechanism.forces]
+        named += [f"damping or friction of {j.name!r}" for j in mechanism.joints if any(j.damping) or any(j.friction)]
+        more = f" and {len(named) - 2} more" if len(named) > 2 else ""
+        raise InputError(
+            f"{name} of {mechanism.name!r}: code with loops over its {len(mechanism.bodies)} bodies does not contain "
+            f"its own forces ({', '.join(named[:2])}{more}); give forces=False to leave them out"
+        )
+    return True if given is None else given
 
 
 def names_of(driven: Any) -> tuple[str | int, ...]:

@@ -1,16 +1,41 @@
-"""One step of Newton's method on the loops of a mechanism, on traced scalars."""
+"""Newton's method on the loops of a mechanism: a step on traced scalars, and the loop of steps in compiled code."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from math import ceil, log10
 from typing import Any
 
-from ...algebra.scalars import where
+import numpy as np
+
+from ...algebra.scalars import absolute, maximum
 from ...dynamics import closed, closure, states
 from ...model.mechanism import Mechanism
+from ...model.scales import largest_length
+from ..ir.program import Array, Program
+from ..lanes.builder import Builder
+from ..lanes.form import Kernel, Kind
 from .build import tree_maker
-from .gaps import allowed_gaps
 from .sweeps import Tree
+
+# --- Gaps of loops that are attributed to rounding, in proportion to the size of a mechanism ---
+
+GAP = {"float64": 1e-13, "float32": 5e-6}
+"""The largest gap that is not corrected, in radians and in parts of the largest length: the size of rounding errors."""
+
+
+def allowed_gaps(mechanism: Mechanism, dtype: str = "float64") -> np.ndarray:
+    """Return the largest gap of every equation that is not corrected [rad or m]: rounding in a mechanism of this size.
+
+    Gaps in meters are relative to the largest length of the mechanism. A length below one meter is rounded up to a
+    power of ten.
+    """
+    size = largest_length(mechanism)
+    size = size if size >= 1.0 else 10.0 ** ceil(log10(size))
+    gap = GAP[dtype]
+    return np.array([gap * size if e.unit == "m" else gap for e in mechanism.closures])
+
 
 Scalars = list[Any]
 
@@ -29,15 +54,72 @@ def closing_step(
     return residual, closed.closing_step(tree_maker(mechanism, dtype)(mechanism, given), locked)
 
 
-def moved(mechanism: Mechanism, given: dict[str, Any], step: Scalars) -> Scalars:
+def displace(mechanism: Mechanism, given: dict[str, Any], step: Scalars) -> Scalars:
     """Return q displaced by a step."""
     return states.integrate(Tree(mechanism, given | {"qd": step}))
 
 
 def largest(xs: Sequence[Any]) -> Any:
     """Return the largest absolute value."""
-    sizes = [where(x < 0.0, -x, x) for x in xs]
-    top = sizes[0]
-    for x in sizes[1:]:
-        top = where(top < x, x, top)
-    return top
+    return maximum(*map(absolute, xs))
+
+
+# --- Newton's method until the loops are closed to rounding, for each lane by itself ---
+
+ROUNDS = 60
+"""The most steps from one start; from near a closed position it takes three."""
+FINE, NEARLY = 1e-14, 1e-10
+"""Gaps that are not corrected, and gaps that are not corrected if a step does not halve them [lengths, rad]."""
+SHORTEST = 2.0**-12
+"""The part of a step below which a search ends: no step in its direction reduces the gap."""
+
+
+def closing_kernel(step: Program) -> Kernel:
+    """Return the kernel (q[, parameters]) -> (q, gap) that repeats a step until the loops are closed to rounding.
+
+    The Program `step` is (q, part[, parameters]) -> (q, gap): q after a part of one step of Newton's method, and the
+    gap before it. A step that does not reduce the gap is halved. The resulting gap is that of the resulting q.
+    """
+    nq = step.inputs[0].size
+    k = Builder("closing", {"step": step})
+    given = [(k.array(a.name, a.size), n) for n, a in _firsts(step) if a.name != "part"]
+    closed, gaps = k.array("closed", nq, output=True), k.array("gap", 1, output=True)
+    state, found = k.block("in", sum(a.size for a in step.inputs)), k.block("found", nq + 1)
+    back, left, part = k.block("back", nq), k.block("left"), k.block("part")
+    done, again = k.block("done", kind=Kind.MASK), k.block("again", kind=Kind.MASK)
+    rounds = k.block("rounds", kind=Kind.COUNT)
+    with k.each_lane():
+        for array, first in given:
+            with k.loop(array.argument.shape[-1]) as j:
+                state[j + first] = array[j]
+    done.value, again.value, rounds.value, left.value, part.value = False, False, 0, 1e300, 1.0
+    with k.repeat() as turn:
+        state[nq] = part.value
+        k.call("step", state, found)
+        gap, before, ended, retried = found[nq], left.value, done.value, again.value
+        worse = ~ended & ~retried & (gap > NEARLY) & ~(gap < before)
+        stuck = (gap <= NEARLY) & (gap > before * 0.5) & ~retried  # rounding errors, which no step reduces
+        still = (worse | ((gap > FINE) & ~stuck)) & ~(worse & (part.value <= SHORTEST))
+        rounds.value = rounds.value + 1
+        after = ended | ~(still & (rounds.value <= ROUNDS))
+        moves = ~after & ~worse
+        with k.loop(nq) as j:
+            here = worse.where(back[j], state[j])
+            back[j] = here
+            state[j] = moves.where(found[j], here)
+        left.value = (worse | ended).where(before, gap)
+        longer = retried.where(part.value, part.value * 2.0)
+        part.value = worse.where(part.value * 0.5, (longer > 1.0).where(1.0, longer))
+        again.value, done.value = worse, after
+        turn.again = k.any(~after)
+    with k.each_lane():
+        with k.loop(nq) as j:
+            closed[j] = state[j]
+        gaps[0] = left.value
+    return k.kernel()
+
+
+def _firsts(program: Program) -> list[tuple[int, Array]]:
+    """Return the inputs of a program, each with the number of entries before it."""
+    ends = accumulate((a.size for a in program.inputs), initial=0)
+    return list(zip(ends, program.inputs, strict=False))

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from ... import contacts as contact_kinds
-from ...dynamics import closed, contact
+from ... import contact_geometry as contact_kinds
+from ...algebra.poses import Pose
+from ...algebra.vectors import matmul, transpose
+from ...dynamics import closed, contact, kinematics
+from ...dynamics.closure import of_row
 from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ..ir.program import Array, Program
 from ..ir.trace import Trace
-from .build import UNROLLED, tree_maker
-from .closed_tree import ClosedTree
+from .build import UNROLLED, ClosedTree, tree_maker
+from .contact_sorts import (
+    MOTION,
+    RATES,
+    Batch,
+    Sort,
+    batches_of,
+    matrix_of,
+    pairs_of,
+    sort_inputs,
+    touches_of,
+    vector_of,
+)
 
 
 def candidate_names(mechanism: Mechanism) -> tuple[str, ...]:
@@ -35,6 +50,74 @@ def motion_program(mechanism: Mechanism) -> Program:
         return contact.contact_motion(ClosedTree(mechanism, given))
 
     return _program("contact_motion", mechanism, ("q", "qd"), shapes, page)
+
+
+@dataclass(frozen=True)
+class SortedMotion:
+    """The same in parts, whose code grows with the bodies alone.
+
+    `pairs` is (q, qd[, parameters]) -> (motions, units, data). Motions [pairs, 36] are those of contact_sorts.py with
+    the twist rate for qdd = 0, then position and rotation of the surface in the ground's frame. Units [pairs, 6, nv]
+    are J of the relative twist. A Program of `sorts` is (pair, fields, place) -> (gap, velocity, bias, wrenches,
+    points, axes) of the candidates of a feature, with unit wrenches [3, 6] in the frame of the surface.
+    """
+
+    pairs: Program
+    sorts: tuple[Program, ...]
+    kinds: tuple[Sort, ...]
+    batches: tuple[Batch, ...]
+
+
+def sorted_motion(mechanism: Mechanism) -> SortedMotion:
+    """Return the parts of `motion_program`."""
+    groups, parts = pairs_of(mechanism), []
+
+    def page(given: dict[str, Any]) -> tuple:
+        tree = ClosedTree(mechanism, given)
+        kinds, batches, data = batches_of(groups, tree.contacts)
+        parts.append((kinds, batches))
+        pairs = [contact.Pair([tree.contacts[k] for k in group]) for group in groups]
+        kinematics.place(tree)
+        motions, units = [], []
+        for pair in pairs:
+            place = pair.surface()
+            motions += [
+                *pair.entries(),
+                *pair.motion.dw,
+                *pair.motion.dv,
+                *place.r,
+                *(x for row in place.R for x in row),
+            ]
+            for row in map(of_row, pair.units):
+                units += [row.get(k, 0.0) for k in range(mechanism.nv)]
+        return motions, units, data or [0.0]
+
+    count = len(groups)
+    shapes = {"motions": (count, MOTION + RATES + 12), "units": (count, 6, mechanism.nv), "data": None}
+    pairs = _program("contact_pairs", mechanism, ("q", "qd"), shapes, page)
+    ((kinds, batches),) = parts
+    return SortedMotion(pairs, tuple(_sort_motion(k, x) for k, x in enumerate(kinds)), tuple(kinds), tuple(batches))
+
+
+def _sort_motion(number: int, sort: Sort) -> Program:
+    """Return the Program of the candidates of a feature."""
+    inputs, trace = (*sort_inputs(moves=False), Array("place", (12,))), Trace()
+    given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    place = Pose(matrix_of(given["place"][3:]), vector_of(given["place"]))
+    found = touches_of(sort, given)
+    axes = [transpose(matmul(place.R, transpose(x.axes))) for x in found]
+    results = {
+        "gap": [x.gap for x in found],
+        "velocity": [row.rate for x in found for row in x.rows],
+        "bias": [row.bias for x in found for row in x.rows],
+        "wrenches": [y for x in found for e in x.equations for y in (*e.n, *e.f)],
+        "points": [y for x in found for y in place.place(x.point)],
+        "axes": [y for x in axes for row in x for y in row],
+    }
+    n = sort.count
+    shapes = ((n,), (n, 3), (n, 3), (n, 3, 6), (n, 3), (n, 3, 3))
+    outputs = [Array(name, shape) for name, shape in zip(results, shapes, strict=True)]
+    return Program.of_trace(f"contact_sort{number}", inputs, outputs, trace, list(results.values()))
 
 
 def response_program(mechanism: Mechanism) -> Program:
@@ -68,8 +151,9 @@ def _program(name: str, mechanism: Mechanism, inputs: tuple[str, ...], shapes: d
         arrays.append(Array("parameters", (len(mechanism.free_parameters),)))
     trace = Trace()
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(arrays)}
-    outputs = tuple(Array(x, shape) for x, shape in shapes.items())
-    return Program.of_trace(name, tuple(arrays), outputs, trace, [list(x) for x in page(given)])
+    results = [list(x) for x in page(given)]
+    outputs = tuple(Array(name, shape or (len(x),)) for (name, shape), x in zip(shapes.items(), results, strict=True))
+    return Program.of_trace(name, tuple(arrays), outputs, trace, results)
 
 
 def _refuse(mechanism: Mechanism) -> None:

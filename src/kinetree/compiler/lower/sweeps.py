@@ -16,12 +16,12 @@ from typing import Any
 
 from ...algebra.spatial import TwistRate, Wrench
 from ...algebra.vectors import ZERO, neg
-from ...model.mechanism import Mechanism, resolved
+from ...model.mechanism import Mechanism, resolve_parts
 from ...model.topology import path
-from .contact_records import ContactRecord, contact_ends
-from .force_records import ForceRecord, force_records
 from .tree_records import (
+    ContactRecord,
     CouplingRecord,
+    ForceRecord,
     FrameRecord,
     Ground,
     LoopRecord,
@@ -29,6 +29,8 @@ from .tree_records import (
     bare_records,
     constant_loops,
     constant_records,
+    contact_ends,
+    force_records,
 )
 
 
@@ -44,7 +46,7 @@ class Tree:
         self._offsets: Mapping[str, Sequence[Any]] = inputs.get("offsets", {})
         self.ground: Any = Ground()
         values = mechanism.values(inputs.get("parameters"))
-        self.gravity = resolved(mechanism.gravity, values)
+        self.gravity = resolve_parts(mechanism.gravity, values)
         self.rho = TwistRate(ZERO, ZERO, neg(self.gravity))  # [Saha2013] (26)
         self.records: list[Any] = []
         bare = bare_records(mechanism, values) if mechanism.free_parameters else constant_records(mechanism)
@@ -94,7 +96,7 @@ class Tree:
     def frame(self, name: str) -> FrameRecord:
         """Return a frame by name."""
         frame = self.mechanism.frame(name)
-        return FrameRecord(resolved(frame, self._values), self._record(frame.body))
+        return FrameRecord(resolve_parts(frame, self._values), self._record(frame.body))
 
     def chain(self, frame: FrameRecord) -> Chain:
         """Return the bodies between the ground and a frame, for sweeps over these alone."""
@@ -120,7 +122,7 @@ class Tree:
         """The records of the contacts, in the order of the mechanism."""
         out = []
         for contact in self.mechanism.contacts:
-            plain = resolved(contact, self._values)
+            plain = resolve_parts(contact, self._values)
             a, b = contact_ends(plain, self._record(plain.surface.body), self._record(plain.body))
             out.append(ContactRecord(plain, a, b, *self._apart(a, b)))
         return out
@@ -137,7 +139,7 @@ class Tree:
         by_joint = {i.joint.name: i for i in self.records}
         out = []
         for coupling in self.mechanism.couplings:
-            plain = resolved(coupling, self._values)
+            plain = resolve_parts(coupling, self._values)
             out.append(CouplingRecord(plain, by_joint, self._offsets.get(coupling.name)))
         return out
 

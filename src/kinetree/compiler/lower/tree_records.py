@@ -16,11 +16,12 @@ from ... import joints as joint_kinds
 from ... import loops as loop_kinds
 from ...algebra.mass import ArticulatedMass, MassMatrix
 from ...algebra.propagation import Propagation
-from ...algebra.rotations import ONE, Planar, Rotation, constant, snapped
+from ...algebra.rotations import ONE, Planar, Rotation, constant, snap_to_axes
 from ...algebra.scalars import cos, is_number, sin
 from ...algebra.spatial import Motion, Twist, TwistRate, Wrench
 from ...algebra.vectors import Vector, add, cross, from_moments, matmul, sub, times, transpose
-from ...model.mechanism import Mechanism, kept_with_mechanism, resolved
+from ...model.checks import JOINT_SPRING, coefficient_names, require_flat, spring_joint
+from ...model.mechanism import Mechanism, kept_with_mechanism, resolve_parts
 from ...model.parts import Frame, Placement
 from .working_frames import NOISE, WorkingFrame, chosen_frames, plain_frames, standing
 
@@ -36,7 +37,7 @@ class Record:
         """Store a body and its joint, whose expressions have already been replaced by scalars."""
         self.body, self.joint, self.kind = body, joint, joint_kinds.kind(joint.kind)
         self.frame, self.parent = frame, parent
-        self.to_work = constant(snapped(transpose(frame.axes)))
+        self.to_work = constant(snap_to_axes(transpose(frame.axes)))
         self.height = self.to_work @ frame.origin  # from the body's origin to the working one
         self.added = (0.0,) * self.kind.NV
         self.t = Twist()
@@ -53,9 +54,9 @@ class Record:
         """The propagation from the parent at zero joint displacement, and (cos, sin) of a rotation about z after it."""
         placement, parent = self.joint.placement, self.parent
         rotation = parent.to_work.matrix()
-        whole = snapped(matmul(rotation, matmul(placement.rotation, self.frame.axes)))
+        whole = snap_to_axes(matmul(rotation, matmul(placement.rotation, self.frame.axes)))
         place = sub(add(placement.translation, times(placement.rotation, self.frame.origin)), parent.frame.origin)
-        r = cleared(times(rotation, place))
+        r = clear_rounding(times(rotation, place))
         if self.kind.AXIAL == joint_kinds.ROTATION and all(is_number(x) for row in whole for x in row):
             factors, theta = standing(whole)
             return Propagation(r, factors), theta
@@ -94,7 +95,7 @@ class Record:
     def M(self) -> MassMatrix:
         """The mass matrix about the working origin."""
         inertia = self.to_work.symmetric_congruence(from_moments(self.body.inertia))
-        com = cleared(self.to_work @ sub(self.body.com, self.frame.origin))
+        com = clear_rounding(self.to_work @ sub(self.body.com, self.frame.origin))
         return MassMatrix.of_body(self.body.mass, com, inertia)
 
     @cached_property
@@ -150,7 +151,7 @@ class FrameRecord:
         """Transform the frame's placement to the working frame."""
         self.record = record
         self.r = record.to_work @ sub(frame.placement.translation, record.frame.origin)
-        self.R = snapped(matmul(record.to_work.matrix(), frame.placement.rotation))
+        self.R = snap_to_axes(matmul(record.to_work.matrix(), frame.placement.rotation))
         self.A = Propagation(self.r, constant(self.R))
 
     def copied(self, record: Record | Ground) -> FrameRecord:
@@ -202,7 +203,7 @@ def bare_records(mechanism: Mechanism, values: Mapping[str, Any]) -> list[Record
     for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
         parent = mechanism.parents[index]
         before = out[parent] if parent >= 0 else Ground()
-        out.append(Record(resolved(body, values), resolved(joint, values), frames[index], before))
+        out.append(Record(resolve_parts(body, values), resolve_parts(joint, values), frames[index], before))
     return out
 
 
@@ -219,7 +220,7 @@ def bare_loops(mechanism: Mechanism, values: Mapping[str, Any], records: Sequenc
     """Return each loop with its expressions replaced by scalars, and its two frames."""
     out, index, all_records = [], mechanism.body_indices, (*records, Ground())  # index -1 is the ground
     for loop in mechanism.loops:
-        plain = resolved(loop, values)
+        plain = resolve_parts(loop, values)
         out.append((plain, *loop_frames(plain, all_records[index[loop.body_a]], all_records[index[loop.body_b]])))
     return out
 
@@ -230,7 +231,65 @@ def constant_loops(mechanism: Mechanism) -> list[tuple]:
     return bare_loops(mechanism, mechanism.values(), constant_records(mechanism))
 
 
-def cleared(r: Vector) -> Vector:
+def clear_rounding(r: Vector) -> Vector:
     """Return a vector with entries set to zero that are rounding errors relative to the largest."""
     size = max((abs(x) for x in r if is_number(x)), default=0.0)
     return tuple(0.0 if is_number(x) and abs(x) <= NOISE * size else x for x in r)  # type: ignore[return-value]
+
+
+# --- Records of contacts: the frames of the surface (a) and of the shape (b), and the bodies between them ---
+
+
+class ContactRecord:
+    """A contact with its two frames, and for each the bodies outward from the nearest common ancestor to it."""
+
+    def __init__(self, contact: Any, a: FrameRecord, b: FrameRecord, chain_a: list, chain_b: list) -> None:
+        """Store the contact, whose expressions are scalars already, its frames and the two chains of bodies."""
+        self.contact, self.a, self.b = contact, a, b
+        self.chain_a, self.chain_b = chain_a, chain_b
+
+
+def contact_ends(contact: Any, of_surface: Any, of_shape: Any) -> tuple[FrameRecord, FrameRecord]:
+    """Return the frames of the surface and of the shape, fixed to the records of their bodies."""
+    surface = contact.surface
+    return (
+        FrameRecord(Frame(contact.name, surface.body, surface.placement), of_surface),
+        FrameRecord(Frame(contact.name, contact.body, contact.placement), of_shape),
+    )
+
+
+# --- Records of the force elements of a mechanism, with their coefficients as scalars ---
+
+
+class ForceRecord:
+    """A force element: its coefficients by name, and its two points (None for a spring in a joint).
+
+    A spring in a joint has the record of the joint, and stiffness and rest of each degree of freedom.
+    """
+
+    def __init__(self, element: Any, coefficients: dict[str, Any]) -> None:
+        """Store an element, whose expressions have been replaced by scalars."""
+        self.kind, self.coefficients = element.kind, coefficients
+        self.points: tuple[FrameRecord, FrameRecord] | None = None
+        self.record: Any = None
+        self.stiffness: tuple[Any, ...] = ()
+        self.rest: tuple[Any, ...] = ()
+
+
+def force_records(mechanism: Mechanism, values: Mapping[str, Any], record_of: Any) -> list[ForceRecord]:
+    """Return the records of all force elements; `record_of` returns the record of a body by name."""
+    carried, out = {j.child: j for j in mechanism.joints}, []
+    for element in resolve_parts(mechanism.forces, values):
+        names = coefficient_names(element, carried)
+        made = ForceRecord(element, dict.fromkeys(names, 0.0) | dict(element.coefficients))
+        if element.kind == JOINT_SPRING:
+            require_flat(spring_joint(element, carried), f"force {element.name!r}")
+            given = tuple(made.coefficients[name] for name in names)
+            made.record = record_of(element.body_b)
+            made.stiffness, made.rest = given[: len(given) // 2], given[len(given) // 2 :]
+        else:
+            ends = ((element.body_a, element.point_a), (element.body_b, element.point_b))
+            a, b = (FrameRecord(Frame(element.name, x, Placement(p)), record_of(x)) for x, p in ends)
+            made.points = a, b
+        out.append(made)
+    return out

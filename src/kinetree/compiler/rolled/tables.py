@@ -16,18 +16,98 @@ import numpy as np
 
 from ... import joints as joint_kinds
 from ...algebra.columns import Column, column_matrix, columns
-from ...algebra.rotations import constant, snapped
+from ...algebra.rotations import constant, snap_to_axes
 from ...algebra.scalars import NOISE as SNAP
 from ...algebra.scalars import is_number
 from ...algebra.vectors import transpose
-from ...model.mechanism import Mechanism, resolved
+from ...model.mechanism import Mechanism, resolve_parts
 from ...model.parts import GROUND, Placement
 from ...model.topology import path
 from ..lower.tree_records import FrameRecord, Ground, Record
-from ..lower.working_frames import NOISE, WorkingFrame
-from .lean_frames import Stands, lean_frames
+from ..lower.working_frames import CROSSING, NOISE, WorkingFrame, foot, main_children, normal
 from .program import BODY, CLASS, COUNT, FIRST_Q, FIRST_V, PARENT, BodyClass
 from .records import MATRIX, body_numbers
+
+# --- Working frames of all bodies at once, by arrays, for code with loops over the bodies of a class ---
+#
+# The rule is that of unrolled code (lower/common_normals.py): z along the joint's axis, x along the common normal to
+# the
+# axis of the main child, the origin at the foot of the normal from the parent's axis. It is used only where both
+# joints
+# have one axis, and a body on parallel axes keeps its joint's origin. Each frame therefore depends only on its
+# neighbors, and all are computed at once. x is perpendicular to both axes up to rounding, because the code of a lean
+# class omits the products with the difference.
+
+LEAN = 16 * float(np.finfo(float).eps)
+"""The largest relative difference between a placement and a lean one: the rounding error of three rotations."""
+
+
+@dataclass(frozen=True)
+class Stands:
+    """Joints as arrays: kinds, parents (-1: the ground), placements in the parents and canonical axes."""
+
+    kinds: list[str]
+    parents: np.ndarray
+    rotations: np.ndarray
+    translations: np.ndarray
+    axes: np.ndarray
+
+
+def lean_frames(s: Stands) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return axes [n, 3, 3] and origins [n, 3] of the working frames, and which bodies have lean placements."""
+    axes, origins = s.axes.copy(), np.zeros((len(s.kinds), 3))
+    lean = np.zeros(len(s.kinds), dtype=bool)
+    i = _followers(s)
+    if not len(i):
+        return axes, origins, lean
+    p = s.parents[i]
+    z, R, arm = s.axes[:, :, 2], s.rotations[i], s.translations[i]
+    d = np.einsum("nij,nj->ni", R, z[i])  # the axis in the parent's frame
+    along, near = foot(z[p], d, arm)
+    origins[i] = along[:, None] * z[i]
+    x, there, crossing = normal(z[p], d, arm)
+    usable = there & (near | ~crossing)
+    axes[p[usable]] = _facing(x[usable], z[p[usable]], d[usable], crossing[usable])
+    lean[i] = _are_lean(axes, origins, s, i)
+    return axes, origins, lean
+
+
+def _followers(s: Stands) -> np.ndarray:
+    """Return the bodies on joints of one axis that are the main child of a body on such a joint."""
+    single = [joint_kinds.kind(name).AXIAL is not None for name in s.kinds]
+    main = main_children(s.parents.tolist(), single)
+    followers = sorted(k for parent, k in enumerate(main) if k is not None and single[parent])
+    return np.array(followers, dtype=np.int64)
+
+
+def _facing(x: np.ndarray, z: np.ndarray, d: np.ndarray, crossing: np.ndarray) -> np.ndarray:
+    """Return axes with this z, and x along a normal; x is perpendicular to z and, where the axes cross, to d."""
+    x = x / np.linalg.norm(x, axis=1)[:, None]
+    for _ in range(2):
+        x = x - _dot(x, z)[:, None] * z
+        part = d - _dot(d, z)[:, None] * z  # perpendicular to z
+        share = np.where(crossing, _dot(x, d) / np.maximum(_dot(part, part), CROSSING**2 / 4), 0.0)
+        x = x - share[:, None] * part
+        x = x / np.linalg.norm(x, axis=1)[:, None]
+    return np.stack([x, np.cross(z, x), z], axis=2)
+
+
+def _are_lean(axes: np.ndarray, origins: np.ndarray, s: Stands, i: np.ndarray) -> np.ndarray:
+    """Return which placements of bodies in their parents are Rx(alpha) Rz(theta) and (a, 0, b), up to rounding."""
+    p = s.parents[i]
+    E = np.einsum("nji,njk,nkl->nil", axes[p], s.rotations[i], axes[i])
+    place = s.translations[i] + np.einsum("nij,nj->ni", s.rotations[i], origins[i]) - origins[p]
+    r = np.einsum("nji,nj->ni", axes[p], place)
+    ca, sa, ct, st = E[:, 2, 2], -E[:, 1, 2], E[:, 0, 0], -E[:, 0, 1]
+    zero = np.zeros_like(ca)
+    rows = [[ct, -st, zero], [ca * st, ca * ct, -sa], [sa * st, sa * ct, ca]]
+    expected = np.moveaxis(np.array(rows), 2, 0)
+    size = np.abs(s.translations[i]).max(axis=1) + np.abs(origins[i]).max(axis=1) + np.abs(origins[p]).max(axis=1)
+    return (np.abs(E - expected).max(axis=(1, 2)) <= LEAN) & (np.abs(r[:, 1]) <= LEAN * size)
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.einsum("ni,ni->n", a, b)
 
 
 @dataclass(frozen=True)
@@ -85,7 +165,7 @@ def bodies_of(mechanism: Mechanism, *, frame: str | None = None, wrenches: bool 
         parents = np.arange(len(index)) - 1
     joints, bodies = [mechanism.joints[k] for k in index], [mechanism.bodies[k] for k in index]
     if mechanism.parameters:
-        joints, bodies = [resolved(j, values) for j in joints], [resolved(b, values) for b in bodies]
+        joints, bodies = [resolve_parts(j, values) for j in joints], [resolve_parts(b, values) for b in bodies]
     kinds = [j.kind for j in joints]
     axes = _canonical_axes(kinds, joints)
     if mechanism.free_parameters:
@@ -163,7 +243,7 @@ def class_numbers(b: Bodies, c: int) -> dict[str, np.ndarray]:
 
 
 def _cleared(numbers_: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return numbers with zeros and ones cleared of rounding errors, for `known` to find them."""
+    """Return numbers with zeros and ones cleared of rounding errors, for `known_numbers` to find them."""
     out = dict(numbers_)
     for name, x in out.items():
         if name[0] in "EW" or name in ("ca", "sa", "ct", "st"):
@@ -178,7 +258,7 @@ def _cleared(numbers_: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return out
 
 
-def known(numbers_: Mapping[str, Sequence[Any] | np.ndarray]) -> dict[str, float]:
+def known_numbers(numbers_: Mapping[str, Sequence[Any] | np.ndarray]) -> dict[str, float]:
     """Return the numbers that are 0, 1 or -1 for all bodies of a class; as constants they make code shorter."""
     out = {}
     for name, x in numbers_.items():
@@ -193,14 +273,14 @@ def known(numbers_: Mapping[str, Sequence[Any] | np.ndarray]) -> dict[str, float
 def shared_numbers(b: Bodies, frame: str | None) -> dict[str, Any]:
     """Return the numbers that all bodies share: gravity, and the placement of a frame on its body."""
     values = b.mechanism.values()
-    out = {f"g{k}": g for k, g in enumerate(resolved(b.mechanism.gravity, values))}
+    out = {f"g{k}": g for k, g in enumerate(resolve_parts(b.mechanism.gravity, values))}
     if frame is None:
         return out
     record: Any = Ground()
     if len(b.index):
         own = WorkingFrame(_tuples(b.axes[-1]), tuple(map(float, b.origins[-1])))  # type: ignore[arg-type]
-        record = SimpleNamespace(frame=own, to_work=constant(snapped(transpose(own.axes))))
-    return out | frame_numbers(FrameRecord(resolved(b.mechanism.frame(frame), values), record))
+        record = SimpleNamespace(frame=own, to_work=constant(snap_to_axes(transpose(own.axes))))
+    return out | frame_numbers(FrameRecord(resolve_parts(b.mechanism.frame(frame), values), record))
 
 
 def frame_numbers(f: FrameRecord) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from typing import Any
 from ...algebra.spatial import TwistRate
 from ...algebra.vectors import ZERO, neg
 from ..ir.trace import Op, Trace, Value
-from .fields import Patterns, mapped
 from .program import GLOBAL, TABLE, BodyClass
-from .records import GroundRecord, Inward, Outward, RolledFrame, StepRecord, at_rest
+from .records import GroundRecord, Inward, Outward, Patterns, RolledFrame, StepRecord, at_rest, map_scalars
 
 CHEAP = 6
 """The largest number of operations that a later loop repeats instead of loading a stored result; they take as long."""
@@ -162,7 +161,7 @@ class RolledTree:
         if name not in self.fields[c]:
             return at_rest(name)
         index, value = self.fields[c][name]
-        return mapped(value, lambda x: self._later(c, index, x))
+        return map_scalars(value, lambda x: self._later(c, index, x))
 
     def _later(self, c: int, sweep: int, x: Any) -> Any:
         """Return a scalar of an earlier sweep: computed again if that is cheap, otherwise loaded from a slot."""

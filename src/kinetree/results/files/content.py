@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._support.version import VERSION as PACKAGE_VERSION
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
 from ...formats.toml import read_toml_text
 from ...formats.toml_writer import write_toml
 from ...simulation.loads_at_samples import zeros
+from ...simulation.outcomes import Endings
 from ...system import System
-from ...version import VERSION as PACKAGE_VERSION
 from ..columns import CONTACTS, contact_shapes
-from ..recorded import is_zeros
+from ..derived import is_zeros
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -78,6 +79,7 @@ def pack(run: Trajectory, extra: Sequence[str] = ()) -> Content:
         "method": run.method,
         "options": dict(run.options),
         "status": run.status,
+        "endings": run.endings.plain(),
         "evaluations": int(run.evaluations),
         "versions": _versions(),
         "arrays": entries,
@@ -112,8 +114,9 @@ def unpack(content: Content, path: Path, system: System | None) -> dict[str, Any
         if column in about.get("zero", ()):  # files of earlier versions store all zeros
             lead = arrays["t"].shape if field == "reference" else arrays["q"].shape[:-1]
             fields[field] = zeros((*lead, *sizes.get(field, (own.nv,))))
-    kept = ("method", "options", "status", "evaluations")
-    return fields | {"system": own, "parameters": arrays.get("parameters")} | {name: about[name] for name in kept}
+    kept = {name: about[name] for name in ("method", "options", "evaluations")}
+    endings = Endings.read(about.get("endings"), about["status"])
+    return fields | {"system": own, "parameters": arrays.get("parameters"), "endings": endings} | kept
 
 
 def _system(stored: dict[str, str], path: Path, system: System | None) -> System:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .atomic import replacing
+from ..._support.atomic import replacing
 from .content import Content
 from .sizes import refuse_packed, require_archive
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...packages import optional
-from .atomic import replacing
+from ..._support.atomic import replacing
+from ..._support.optional import optional
 from .content import Content
+from .csv import from_table, headings, require_rows, to_table
 from .sizes import refuse_large
-from .table import from_table, headings, require_rows, to_table
 
 KEY = b"kinetree"
 """The entry of the schema with the describing table, as JSON."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from math import prod
 from pathlib import Path
 
 import numpy as np
 
+from ..._support.atomic import replacing
+from ..._support.optional import optional
 from ...errors import InputError
-from ...packages import optional
-from .atomic import temporary
 from .content import FORMAT, Content
 from .sizes import refuse_large
 
@@ -24,23 +22,13 @@ def write(content: Content, path: Path) -> None:
     zarr = optional("zarr", "Zarr files")
     if path.exists() and not _is_ours(path, zarr):
         raise InputError(f"{path}: already exists and is not a trajectory; choose another name or remove it")
-    written, old = temporary(path), temporary(path)
-    try:
+    with replacing(path) as written:
         group = zarr.open_group(str(written), mode="w-")
         entries = {entry["name"]: entry for entry in content.about["arrays"]}
         for name, array in content.arrays.items():
             stored = group.create_array(name, data=np.ascontiguousarray(array))
             stored.attrs.update({key: entries[name][key] for key in ("labels", "units")})
         group.attrs.update(content.about)
-        if path.exists():
-            os.replace(path, old)  # a folder cannot replace one that is not empty
-        os.replace(written, path)
-    except BaseException:
-        shutil.rmtree(written, ignore_errors=True)
-        if old.exists():
-            os.replace(old, path)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def read(path: Path) -> Content:

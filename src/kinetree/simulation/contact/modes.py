@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
-from .cone_problem import RANK, ConeProblem, ConeSolution, NoForces, solve
-from .redundant_forces import null_space, within_cones
+from ..outcomes import Ending, Outcome, RunStopped
+from .cone_problem import (
+    RANK,
+    ConeProblem,
+    ConeSolution,
+    NoForces,
+    directions_of_forces,
+    rows_at_rest,
+    shift_into_cones,
+    solve,
+)
 from .touching import Coefficients, State
 
 SLOPE = 1e-6
@@ -20,6 +28,9 @@ BEGIN = 1e4
 Friction turns such a velocity into its direction within microseconds. Integrating this would be stiff."""
 SLACK = 1e-9
 """The violation of the cone, or of a normal force of zero, that is accepted in a mode, in parts of the forces."""
+
+Coordinates = tuple[np.ndarray, np.ndarray]
+"""Positions and velocities of a mechanism."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class Acting:
     unique: bool = True
 
 
-class PainleveError(InputError):
+class PainleveError(RunStopped):
     """A sliding contact at which rigid bodies with Coulomb friction have no unique forces."""
 
 
@@ -87,7 +98,8 @@ def acting(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> A
     b = J @ free + state.bias[closed].ravel()
     d, mu = directions(mode, state, 0.01 * given.scales.still), given.mu[closed]
     _begin_to_slip(given, mode, state, ConeProblem.of(W, b, mu), d)
-    basis, rows = _basis(d, mu)
+    kinds = _kinds(d)
+    basis, rows = directions_of_forces(kinds, mu, d), rows_at_rest(kinds)
     A = (W @ basis)[rows]
     z, unique = _solution(A, -b[rows])
     f = basis @ z
@@ -118,19 +130,9 @@ def _begin_to_slip(given: Coefficients, mode: Mode, state: State, problem: ConeP
             d[k] = -f[k, 1:] / size
 
 
-def _basis(d: np.ndarray, mu: np.ndarray) -> tuple[np.ndarray, list[int]]:
-    """Return the directions of forces as columns, and the rows that are kept at zero."""
-    size, columns, rows = 3 * len(d), [], []
-    for k, along in enumerate(d):
-        rows.append(3 * k)
-        if np.isnan(along[0]):
-            columns += [np.eye(size)[3 * k + j] for j in range(3)]
-            rows += [3 * k + 1, 3 * k + 2]
-        else:
-            e = np.zeros(size)
-            e[3 * k], e[3 * k + 1 : 3 * k + 3] = 1.0, -mu[k] * along
-            columns.append(e)
-    return np.array(columns).T, rows
+def _kinds(d: np.ndarray) -> list[str]:
+    """Return the modes of closed contacts with directions of slip: they stick where there is none."""
+    return ["stick" if np.isnan(along[0]) else "ray" for along in d]
 
 
 def _solution(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -160,11 +162,12 @@ def refuse_painleve(given: Coefficients, mode: Mode, state: State) -> None:
             continue
         row = W[3 * k, 3 * k : 3 * k + 3]
         if row[0] - given.mu[closed[k]] * (row[1:] @ d) < SLOPE * row[0]:
-            raise PainleveError(
+            text = (
                 f"Painleve state of contact {given.names[closed[k]]!r}: it slides with friction "
                 f"{given.mu[closed[k]]:g}, and its normal force pushes the body into the surface; rigid bodies with "
                 "Coulomb friction have no unique forces here: use less friction, or GroundForce"
             )
+            raise PainleveError(Ending(Outcome.CONTACT, text))
 
 
 def feasible(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> tuple[Acting, list[int]]:
@@ -173,20 +176,19 @@ def feasible(given: Coefficients, mode: Mode, state: State, free: np.ndarray) ->
     Where forces are not unique, such as those of four corners, others with the same accelerations are looked for.
     """
     found = acting(given, mode, state, free)
-    wrong = violated(given, mode, found)
+    wrong = find_violations(given, mode, found)
     if not wrong or found.unique:
         return found, wrong
     closed = list(mode.closed)
     _, _, W = state.answers(closed)
     d = directions(mode, state, 0.01 * given.scales.still)
-    basis, rows = _basis(d, given.mu[closed])
-    slides = ~np.isnan(d[:, 0])
-    loose = basis @ null_space((W @ basis)[rows], RANK)
-    other = within_cones(found.forces, np.linalg.qr(loose)[0], given.mu[closed], slides)
+    mu, kinds = given.mu[closed], _kinds(d)
+    basis = directions_of_forces(kinds, mu, d)
+    other = shift_into_cones(found.forces, (W @ basis)[rows_at_rest(kinds)], basis, kinds, mu, d)
     return (found, wrong) if other is None else (replace(found, forces=other), [])
 
 
-def violated(given: Coefficients, mode: Mode, found: Acting) -> list[int]:
+def find_violations(given: Coefficients, mode: Mode, found: Acting) -> list[int]:
     """Return the closed candidates whose force pulls, or lies outside of the cone."""
     out, slack = [], SLACK * found.unit
     for i, f in zip(mode.closed, found.forces, strict=True):
@@ -196,7 +198,7 @@ def violated(given: Coefficients, mode: Mode, found: Acting) -> list[int]:
     return out
 
 
-def chosen(
+def choose_mode(
     given: Coefficients, closed: list[int], state: State, free: np.ndarray, *, now: Any = ()
 ) -> tuple[Mode, ConeSolution | None]:
     """Return the mode that the velocities and the forces of closed candidates require.
@@ -220,9 +222,9 @@ def chosen(
     except NoForces as error:
         names = ", ".join(repr(given.names[i]) for i in closed)
         what = f"contacts {names}: {error}; rigid bodies with Coulomb friction allow no motion here"
-        raise PainleveError(what) from None
+        raise PainleveError(Ending(Outcome.CONTACT, what)) from None
     unit = float(np.abs(found.forces).max(initial=0.0))
-    rate = float(np.abs(problem.b).max(initial=0.0))
+    rate = problem.speed_of(found.forces)
     kept: list[int] = []
     for i, f, a in zip(closed, found.forces, found.velocities, strict=True):
         if a[0] > SLACK * rate or (i in now and f[0] <= 10 * SLACK * unit):

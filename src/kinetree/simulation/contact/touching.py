@@ -1,19 +1,25 @@
-"""Compiled functions of contacts at one state: gaps, velocities, rows of J, and the answers to contact forces."""
+"""Contacts at a state: gaps, velocities, rows of J, and the answers to contact forces, by compiled functions."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ...compiler.lower.contacts import answer_program, candidate_names, motion_program
-from ...compiler.runtime.native import native
-from ...model.contact_numbers import ContactNumbers
+from ...algebra.arrays import Numbers
+from ...compiler.lower.contacts import answer_program, candidate_names
+from ...errors import InputError
+from ...model.contacts import Contact, ContactNumbers, fitting
+from ...model.mechanism import parameter_arguments
+from ...runtime.contact_motion import ContactMotion
+from ...runtime.native import native
+from ...system import System
+from ..acting.rates import rates
 from ..motion_problem import Problem
-from ..rates import rates
 
 GAP = 1e-11
 """The largest gap of contacts that touch, in parts of the characteristic length: above the rounding of positions."""
@@ -28,10 +34,11 @@ SPEED = 1e-9
 
 @dataclass(frozen=True)
 class Scales:
-    """The characteristic length [m] and velocity [m/s] of a mechanism with contacts."""
+    """The characteristic length [m], velocity [m/s] and force [N] of a mechanism with contacts."""
 
     length: float
     speed: float
+    force: float
 
     @property
     def gap(self) -> float:
@@ -64,6 +71,11 @@ class State:
         return J, X, 0.5 * (W + W.T)
 
 
+def motion_of_contacts(problem: Problem) -> ContactMotion:
+    """Return the compiled gaps, velocities, biases, J, points and axes of the contacts of a problem."""
+    return problem.kept.part("contact motion", lambda: ContactMotion(problem.mechanism))
+
+
 class Functions:
     """The compiled functions of a problem with contacts, and its coefficients for one run."""
 
@@ -71,7 +83,7 @@ class Functions:
         """Look up or compile the functions."""
         p, kept = problem, problem.kept
         self.problem, self.names = p, candidate_names(p.mechanism)
-        self.motion = kept.part("contact motion", lambda: native(motion_program(p.mechanism)))
+        self.motion = motion_of_contacts(p)
         self.answer = kept.part("contact answer", lambda: native(answer_program(p.mechanism)))
         self.rates = kept.part(
             ("contact rates", p.acting_key), lambda: native(rates(p.mechanism, p.forces, p.control, loops=p.loops))
@@ -90,7 +102,7 @@ class Coefficients:
     def __init__(self, functions: Functions, parameters: np.ndarray | None) -> None:
         """Resolve the expressions of all contacts."""
         self.functions, self.names, self.parameters = functions, functions.names, parameters
-        self.more: tuple[Any, ...] = () if parameters is None else (parameters,)
+        self.more: tuple[Any, ...] = parameter_arguments(parameters)
         values = None if parameters is None else parameters.tolist()
         self._numbers = ContactNumbers.of(functions.problem.mechanism, values)
         spread = self._numbers.by_candidate
@@ -100,8 +112,8 @@ class Coefficients:
 
     @cached_property
     def scales(self) -> Scales:
-        """The characteristic length, from the mechanism and the sizes of the contacts, and velocity."""
-        return Scales(self._numbers.length, self._numbers.speed)
+        """The characteristic length, from the mechanism and the sizes of the contacts, velocity, and weight."""
+        return Scales(self._numbers.length, self._numbers.speed, self._numbers.weight)
 
     def at(self, q: np.ndarray, qd: np.ndarray) -> State:
         """Return the candidates at a state."""
@@ -109,9 +121,57 @@ class Coefficients:
 
     def gaps(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gaps and normal velocities [..., nc] at many states."""
-        found = self.functions.motion(q, qd, *self.more)
-        return found[0], found[1][..., 0]
+        gap, velocity = self.functions.motion.gaps(q, qd, *self.more)
+        return gap, velocity[..., 0]
 
     def free(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return dq and qdd without contact forces."""
         return self.functions.rates([t], q, qd, *self.more)
+
+
+# --- The contacts of a run: those given to `simulate`, or those of the mechanism ---
+
+PARTS = {"box": "its corners", "capsule": "its two ends"}
+"""The parts of shapes that touch a surface; between them, shapes have an extent that does not."""
+ROUGH = {"steps": ("outer edges of the steps", "spheres"), "heights": ("hills", "points")}
+"""The parts of surfaces that reach between those of shapes, and the shapes that touch them."""
+CALLER = 5
+"""The calls from the caller of `simulate` to the warning."""
+
+
+def touching(system: System, contacts: Any) -> System:
+    """Return a System with given contacts; with None, the System itself. It is kept with the given one."""
+    found = system.mechanism.contacts if contacts is None else fitting(system.mechanism, contacts)
+    for contact in found:
+        _warn_of_sides(contact)
+    if found == system.mechanism.contacts:
+        return system
+    made = lambda: System(replace(system.mechanism, contacts=found), system.report)  # noqa: E731
+    return system._parts.part(("contacts", found), made)
+
+
+def _warn_of_sides(contact: Contact) -> None:
+    """Warn that edges of steps, or hills, pass unnoticed through the sides of a shape."""
+    if contact.shape not in PARTS or contact.surface.kind not in ROUGH:
+        return
+    rough, remedy = ROUGH[contact.surface.kind]
+    warnings.warn(
+        f"contact {contact.name!r}: a {contact.shape} touches {contact.surface.kind} with {PARTS[contact.shape]} only, "
+        f"and {rough} pass through its sides without a force; where they may get there, add contacts of {remedy} along "
+        "the sides",
+        RuntimeWarning,
+        stacklevel=CALLER,
+    )
+
+
+# --- Starts with contacts under their surfaces ---
+
+
+def refuse_depth(names: Sequence[str], gaps: Numbers, allowed: float, remedy: str, start: str = "q0") -> None:
+    """Raise InputError if a gap [m] of a start is below zero by more than is allowed; it names the deepest contact."""
+    deep = [i for i, gap in enumerate(gaps) if gap < -allowed]
+    if not deep:
+        return
+    worst = min(deep, key=lambda i: gaps[i])
+    others = f", and {len(deep) - 1} others" if len(deep) > 1 else ""
+    raise InputError(f"{start} puts contact {names[worst]!r} {-gaps[worst]:.6g} m under its surface{others}; {remedy}")

@@ -2,18 +2,158 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
-from .event_search import Causes, State
-from .impacts import Impact, impact
-from .modes import Mode, accelerations, chosen, refuse_painleve
-from .projection import settled
+from ..outcomes import Ending, Outcome, RunStopped
+from .cone_problem import RANK, ConeProblem, NoForces, solve
+from .modes import Coordinates, Mode, accelerations, choose_mode, refuse_painleve
 from .records import Records
-from .touching import Coefficients
+from .touching import AWAY, Coefficients, State
+
+Causes = list[tuple[str, int]]
+"""The causes of an event, each with its candidate: touch, away, stop, caught, force or painleve."""
+
+# --- Impacts of rigid bodies: restitution by Newton's or Poisson's law, with Coulomb friction of the impulses.
+
+ADDED = 1e-13
+"""The part of the kinetic energy that rounding may add at an impact."""
+HALVINGS = 50
+"""The number of halvings by which restitution is reduced where it would add energy: down to rounding."""
+
+
+@dataclass(frozen=True)
+class Impact:
+    """The velocities after an impact, the impulses of the candidates that touched [k, 3], and what was reduced.
+
+    `kept` is the part of restitution that was applied: 1, or less where the law would have added energy.
+    """
+
+    qd: np.ndarray
+    which: tuple[int, ...]
+    impulses: np.ndarray
+    after: np.ndarray
+    residuals: tuple[float, float, float]
+    kept: float = 1.0
+
+
+def impact(given: Coefficients, state: State, qd: np.ndarray, which: list[int], restitution: np.ndarray) -> Impact:
+    """Return the impact of the candidates that touch, with a coefficient of restitution for each."""
+    J, X, W = state.answers(which)
+    before = (J @ qd).reshape(-1, 3)
+
+    def applied(part: float) -> tuple[np.ndarray, tuple[float, float, float]]:
+        return _impulses(given, W, before, which, part * restitution)
+
+    kept = 1.0
+    try:
+        impulses, residuals = applied(kept)
+    except NoForces:  # a body that is wedged cannot rebound
+        if not restitution.any():
+            raise
+        kept = 0.0
+        impulses, residuals = applied(kept)
+    if _gain(W, before, impulses) > ADDED * _energy(W, before):
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            impulses, residuals = applied(middle)
+            if _gain(W, before, impulses) > 0:
+                high = middle
+            else:
+                low = middle
+        kept = low
+        impulses, residuals = applied(kept)
+    after = before + (W @ impulses.ravel()).reshape(-1, 3)
+    return Impact(qd + X @ impulses.ravel(), tuple(which), impulses, after, residuals, kept)
+
+
+def _impulses(given: Coefficients, W, before, which, e) -> tuple[np.ndarray, tuple[float, float, float]]:
+    """Return the impulses and the residuals of their cone problem.
+
+    Newton: after >= -e before in the normal velocity of each contact. Poisson: the normal impulse of expansion is at
+    least e times that of compression, which ends where the normal velocity is zero.
+    """
+    mu, poisson = given.mu[which], given.poisson[which] & (e > 0)
+    closing = np.minimum(before[:, 0], 0.0)
+    if not poisson.any():
+        b = before.copy()
+        b[:, 0] += e * closing
+        found = solve(ConeProblem.of(W, b, mu))
+        return found.forces, found.residuals
+    first = solve(ConeProblem.of(W, before, mu))
+    b = first.velocities.copy()
+    b[:, 0] += np.where(poisson, 0.0, e * closing)
+    floor = np.where(poisson, e * first.forces[:, 0], 0.0)
+    second = solve(ConeProblem.of(W, b, mu, floor=floor))
+    worst = tuple(max(x, y) for x, y in zip(first.residuals, second.residuals, strict=True))
+    return first.forces + second.forces, worst  # type: ignore[return-value]
+
+
+def _gain(W, before, impulses) -> float:
+    """Return the kinetic energy that impulses add."""
+    f = impulses.ravel()
+    return float(f @ before.ravel() + 0.5 * f @ (W @ f))
+
+
+def _energy(W, before) -> float:
+    """Return the kinetic energy of the motion of the contacts: what a plastic impact of all rows would take."""
+    v = before.ravel()
+    return 0.5 * float(v @ np.linalg.lstsq(W, v, rcond=1e-12)[0])
+
+
+# --- Drift of closed contacts removed: gaps, and the velocities that the mode keeps at zero ---
+
+ROUNDS = 3
+"""Newton steps on the gaps; each squares the error of the one before."""
+
+
+def remove_drift(given: Coefficients, mode: Mode, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest state whose closed contacts have no gap, and no velocity where they stick.
+
+    Corrections are the smallest in the kinetic-energy norm. Quaternions get unit length, and loops are closed.
+    """
+    q = close_gaps(given, mode.closed, q)
+    closer = given.functions.closer
+    if closer is not None:
+        q, qd = closer.close(q, qd, given.parameters)
+    if mode.closed:
+        qd = _stopped(given, mode, q, qd)
+        qd = _stopped(given, mode, q, qd)  # rounding of the first
+    return q, qd
+
+
+def close_gaps(given: Coefficients, closed: Sequence[int], q: np.ndarray) -> np.ndarray:
+    """Return the nearest position at which closed contacts have no gap, with unit quaternions.
+
+    Contacts whose surface has ended, also by a step of the correction itself, are not moved back to it.
+    """
+    functions, more = given.functions, given.more
+    rest = np.zeros(functions.problem.mechanism.nv)
+    q = functions.integrate(q, rest, *more)
+    for _ in range(ROUNDS if closed else 0):
+        state = given.at(q, rest)
+        near = [i for i in closed if abs(state.gap[i]) <= AWAY * given.scales.length]
+        gaps = state.gap[near]
+        if np.abs(gaps).max(initial=0.0) <= 1e-15 * given.scales.length:
+            break
+        _, X, W = state.answers(near)
+        f = np.linalg.lstsq(W[::3, ::3], -gaps, rcond=RANK)[0]
+        q = functions.integrate(q, X[:, ::3] @ f, *more)
+    return q
+
+
+def _stopped(given: Coefficients, mode: Mode, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    state = given.at(q, qd)
+    _, X, W = state.answers(mode.closed)
+    rows = [3 * k + j for k, i in enumerate(mode.closed) for j in ((0,) if i in mode.slip else (0, 1, 2))]
+    v = state.v[list(mode.closed)].ravel()[rows]
+    f = np.linalg.lstsq(W[np.ix_(rows, rows)], -v, rcond=RANK)[0]
+    return qd + X[:, rows] @ f
+
 
 ZENO = 1e-10
 """The height of bounces, in parts of the characteristic length, below which infinitely many are replaced by one."""
@@ -42,12 +182,11 @@ class Transitions:
         recent.append(t)
         close = len(recent) > STUCK and recent[-1] - recent[-1 - STUCK] <= CLOSE * self.span
         if close or len(self.records.events) > EVENTS:
-            raise InputError(
-                f"events of contacts accumulate at t = {t:.9g} s: "
-                f"{', '.join(str(e) for e in self.records.events[-3:])}; the run ends there"
-            )
+            last = ", ".join(str(e) for e in self.records.events[-3:])
+            text = f"events of contacts accumulate at t = {t:.9g} s: {last}; the run ends there"
+            raise RunStopped(Ending(Outcome.CONTACT, text))
 
-    def after(self, wrong: Causes, t: float, y: State, mode: Mode) -> tuple[State, Mode]:
+    def after(self, wrong: Causes, t: float, y: Coordinates, mode: Mode) -> tuple[Coordinates, Mode]:
         """Return the state and the mode that follow an event."""
         given, names = self.given, self.given.names
         state = given.at(*y)
@@ -70,10 +209,12 @@ class Transitions:
         stopped = [i for kind, i in wrong if kind in ("stop", "caught")]
         if stopped:
             slip = {i: d for i, d in mode.slip.items() if i not in stopped}
-            y = settled(given, Mode(mode.closed, slip), *y)
+            y = remove_drift(given, Mode(mode.closed, slip), *y)
         return self.restart(sorted(closed), t, y, mode, now=[i for kind, i in wrong if kind == "force"])
 
-    def restart(self, closed: list[int], t: float, y: State, before: Mode, *, now: Any) -> tuple[State, Mode]:
+    def restart(
+        self, closed: list[int], t: float, y: Coordinates, before: Mode, *, now: Any
+    ) -> tuple[Coordinates, Mode]:
         """Let approaching contacts bounce, and choose the mode of those that remain closed."""
         given = self.given
         state = given.at(*y)
@@ -84,12 +225,12 @@ class Transitions:
             state = given.at(*y)
         rest = [i for i in closed if abs(state.v[i, 0]) <= given.scales.still]
         _, free = given.free(t, *y)
-        mode, _ = chosen(given, rest, state, free, now=now)
-        y = settled(given, mode, *y)
+        mode, _ = choose_mode(given, rest, state, free, now=now)
+        y = remove_drift(given, mode, *y)
         self._note_changes(before, mode, t)
         return y, mode
 
-    def _bounce(self, closed: list[int], t: float, y: State) -> State:
+    def _bounce(self, closed: list[int], t: float, y: Coordinates) -> Coordinates:
         given, (q, qd) = self.given, y
         state = given.at(q, qd)
         e = given.restitution[closed].copy()
@@ -129,7 +270,7 @@ class Transitions:
             return []
         rest = [i for i in closed if abs(after.v[i, 0]) <= given.scales.still]
         _, free = given.free(t, q, found.qd)
-        mode, _ = chosen(given, rest, after, free)
+        mode, _ = choose_mode(given, rest, after, free)
         rates = after.J @ accelerations(given, mode, t, q, found.qd)[len(q) :] + after.bias
         out = []
         for k in leaving:

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...algebra.arrays import Numbers
+from ...model.mechanism import parameter_arguments
 from ..engines.engine import Progress
 from ..motion_problem import Problem
 from ..run_states import Run
-from .adaptive_path import AdaptivePath
 from .adjoint_parts import Cost, Parts, parts_of
-from .fixed_path import FixedPath
-from .paths import MEMORY, Path, State
+from .forward import directions
+from .paths import MEMORY, AdaptivePath, FixedPath, Path, State
 from .programs import given_parameters
-from .tangent_space import directions
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ def _end(p: Problem, parts: Parts, end: State) -> tuple[Numbers, State, Numbers 
         by_qd[..., -1] = 1.0
     if parts.terminal is not None:
         cost, product = parts.terminal
-        nv, more = p.system.nv, () if values is None else (values,)
+        nv, more = p.system.nv, parameter_arguments(values)
         given = (p.times[-1:], q, np.ascontiguousarray(qd[..., :nv]), *more)
         with np.errstate(all="ignore"):
             value = value + cost(*given)[..., 0]
@@ -108,7 +107,7 @@ def _opened(
     if parts.opened is None:
         return by_q, by_qd, sums
     values = given_parameters(p, torques=held)
-    given = (p.times[:1], *p.start, *(() if values is None else (values,)))
+    given = (p.times[:1], *p.start, *parameter_arguments(values))
     more, by_qd, *first = parts.opened(*given, np.zeros_like(by_q), by_qd)
     by_q, _, *second = parts.opened(*given, by_q + more, np.zeros_like(by_qd))
     if sums is not None:

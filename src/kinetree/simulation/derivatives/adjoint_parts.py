@@ -3,23 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...compiler.derive.products import vjp
-from ...compiler.ir.program import Program
-from ...compiler.runtime.native import native_kernel
+from ...compiler.derive.recorded import Recorded, trace_inputs
+from ...compiler.ir.program import Array, Program
 from ...model.axes import quaternion_places
-from ..instants import Instant
-from ..kernels.adjoint_steps import Reversed, adjoint_kernel
-from ..kernels.recorded_runs import recorded_kernel
-from ..kernels.recorded_steps import recording_kernel
+from ...runtime.native import native_kernel
+from ..acting.instants import Instant
+from ..methods.protocol import Scheme
+from ..methods.reverse_steps import Reversed, adjoint_kernel
 from ..motion_problem import Problem
-from ..rosenbrock import Rosenbrock
-from ..slopes import slopes_of
-from ..tableaus import Pair, Tableau
-from .adjoint_programs import back, bend, closing_with_cost, with_cost
-from .programs import closing_of, cost_of, rates_of, refuse
+from .programs import (
+    closing_of,
+    conversions_of,
+    convert_centering,
+    cost_of,
+    rates_of,
+    refuse,
+    scheme_of,
+    with_inputs_of,
+)
+
+# --- Programs of the backward mode: rates with the rate of a cost, and products of Jacobians with cotangents ---
+
+
+def with_cost(program: Program, cost: Program, uncenter: Program | None = None) -> Program:
+    """Return rates (t, q, qd[, ...]) -> (dq, dqd) with the integral of a cost as the last entry of qd.
+
+    For a Program that is a step, the cost is that at the beginning of the step. Rates of centered states have the
+    Program that returns from these.
+    """
+    inputs = _longer(program.inputs)
+    trace, given = trace_inputs(inputs)
+    own = given | {"qd": given["qd"][:-1]}
+    moved, pushed = Recorded(program, own).outputs().values()
+    plain = own if uncenter is None else own | Recorded(uncenter, own).outputs()
+    rate = Recorded(cost, plain).outputs()["value"][0]
+    if program.inputs[-1].name == "h":
+        rate = given["qd"][-1] + given["h"][0] * rate
+    outputs = (program.outputs[0], Array(program.outputs[1].name, (len(pushed) + 1,)))
+    return Program.of_trace(program.name, inputs, outputs, trace, [moved, [*pushed, rate]])
+
+
+def passing_cost(program: Program) -> Program:
+    """Return a Program of states, such as the closing of loops, that keeps the integral of a cost at the end of qd."""
+    inputs = _longer(program.inputs)
+    trace, given = trace_inputs(inputs)
+    q, qd, *more = Recorded(program, given | {"qd": given["qd"][:-1]}).outputs().values()
+    outputs = (program.outputs[0], Array("qd", (len(qd) + 1,)), *program.outputs[2:])
+    return Program.of_trace(program.name, inputs, outputs, trace, [q, [*qd, given["qd"][-1]], *more])
+
+
+def back(program: Program) -> Program:
+    """Return the product of the Jacobian of the first two outputs with cotangents: those of q, qd and parameters."""
+    return vjp(_state(program), _varied(program))
+
+
+def _state(program: Program) -> Program:
+    return replace(program, outputs=program.outputs[:2], results=program.results[:2])
+
+
+def _varied(program: Program) -> list[str]:
+    names = [a.name for a in program.inputs]
+    return [name for name in ("q", "qd", "parameters") if name in names]
+
+
+def _longer(inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+    t, q, qd, *more = inputs
+    return (t, q, Array("qd", (qd.size + 1,)), *more)
+
 
 Cost = Callable[[Instant], Any]
 """A function of `now` that returns a number."""
@@ -47,6 +101,7 @@ def parts_of(problem: Problem, terminal: Cost | None, running: Cost | None, *, t
     The System keeps them.
     """
     p = problem
+    refuse(p)
     scheme = scheme_of(p)
     cost = None if running is None else cost_of(p, running, torques=torques)
     end = None if terminal is None else cost_of(p, terminal, torques=False)
@@ -54,41 +109,26 @@ def parts_of(problem: Problem, terminal: Cost | None, running: Cost | None, *, t
     return p.kept.part(key, lambda: _compiled(p, scheme, cost, end, torques))
 
 
-def _compiled(
-    p: Problem, scheme: Tableau | Pair | None, cost: Program | None, end: Program | None, torques: bool
-) -> Parts:
+def _compiled(p: Problem, scheme: Scheme, cost: Program | None, end: Program | None, torques: bool) -> Parts:
     plain = rates_of(p, torques=torques)
-    program, closing = plain, closing_of(p, plain)
+    program, closing, scheme = plain, closing_of(p, plain), with_inputs_of(scheme, plain)
     if cost is not None:
-        program, closing = with_cost(plain, cost), None if closing is None else closing_with_cost(closing)
+        program = with_cost(plain, cost, *conversions_of(scheme)[1:])
+        closing, scheme = None if closing is None else passing_cost(closing), convert_centering(scheme, passing_cost)
     quaternions = tuple(quaternion_places(p.mechanism))
-    if isinstance(scheme, Pair):  # torques are parameters of each call
-        forward = recorded_kernel(program, scheme, quaternions, closing)
-        backward = adjoint_kernel(_reversed(program, closing, scheme), scheme, quaternions, held=0)
-    else:
-        held = p.system.nv if torques else 0
-        forward = recording_kernel(program, scheme, quaternions, closing, held=held)
-        backward = adjoint_kernel(
-            _reversed(program, closing, scheme), scheme, quaternions, held=held, sampled=cost is None and end is None
-        )
+    held = p.system.nv if torques and not scheme.adaptive else 0  # those of adaptive steps are parameters of each call
+    sampled = cost is None and end is None and not scheme.adaptive
+    forward = scheme.recording_kernel(program, quaternions, closing, held=held)
+    backward = adjoint_kernel(_reversed(program, closing, scheme), scheme, quaternions, held=held, sampled=sampled)
     ends = None if end is None else (p.kept.native(end), p.kept.native(_gradient(end)))
     start = closing_of(p, _without_step(plain), start=True)
     opened = None if start is None else p.kept.native(back(start))
-    stages = 1 if scheme is None else len(scheme.b)
-    return Parts(native_kernel(forward), native_kernel(backward), ends, opened, cost is not None, stages)
+    return Parts(native_kernel(forward), native_kernel(backward), ends, opened, cost is not None, scheme.evaluations)
 
 
-def scheme_of(problem: Problem) -> Tableau | Pair | None:
-    """Return the tableau of fixed or adaptive steps; InputError for a method that is not native."""
-    refuse(problem)
-    assert problem.method.scheme is not None, "methods that are not native are refused"
-    return problem.method.scheme()
-
-
-def _reversed(program: Program, closing: Program | None, scheme: Tableau | Pair | None) -> Reversed:
-    stiff = isinstance(scheme, Rosenbrock)
-    slopes, bent = (slopes_of(program), bend(program)) if stiff else (None, None)
-    return Reversed(program, back(program), closing, None if closing is None else back(closing), slopes, bent)
+def _reversed(program: Program, closing: Program | None, scheme: Scheme) -> Reversed:
+    around = {x.name: back(x) for x in conversions_of(scheme)}
+    return Reversed(program, back(program), closing, None if closing is None else back(closing), around)
 
 
 def _gradient(cost: Program) -> Program:

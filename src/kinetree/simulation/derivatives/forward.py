@@ -2,21 +2,145 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...model.axes import quaternion_places
-from ..engines.engine import Progress
-from ..engines.runs import run
-from ..kernels.tangent_states import Varied
+from ...compiler.ir.operations import Op
+from ...compiler.lower.build import Request, build
+from ...errors import InputError, unknown_name
+from ...model.axes import axis_labels, quaternion_places
+from ...model.mechanism import Mechanism
+from ...system import System
+from ..engines.engine import Progress, run
+from ..methods.tangent_states import Varied
 from ..motion_problem import Problem
 from ..run_states import Run, blank_run
-from .columns import Columns
-from .programs import closing_of, differentiated, free_count, given_parameters, rates_of, refuse
-from .tangent_space import directions, of_entries
-from .tangent_stepper import TangentCloser, TangentStepper, joined, split
+from .programs import (
+    closing_of,
+    conversions_of,
+    differentiate_program,
+    free_count,
+    given_parameters,
+    rates_of,
+    refuse,
+    scheme_of,
+    with_inputs_of,
+)
+from .tangent_stepper import TangentCloser, TangentStepper, join_columns, split_columns
+
+# --- Coordinates and their tangent space: derivatives of entries of q as directions of joint velocities, and back.
+
+
+def directions(system: System, q: Numbers) -> Numbers | None:
+    """Return dq/dv [..., nq, nv] at coordinates [..., nq]; None if coordinates and directions are the same."""
+    if system.nq == 0 or _is_flat(system):
+        return None
+    units = np.eye(system.nv)
+    return np.swapaxes(system.function("coordinate_rate").gufunc(*_given(system, q[..., None, :], units)), -1, -2)
+
+
+def of_entries(system: System, q: Numbers, columns: Numbers) -> Numbers:
+    """Return derivatives of entries of q [..., columns, nq] as those of directions [..., nv, columns]."""
+    E = directions(system, q)
+    if E is None:
+        return np.swapaxes(columns, -1, -2)
+    turned = np.swapaxes(E, -1, -2)
+    try:
+        return np.linalg.solve(turned @ E, turned @ np.swapaxes(columns, -1, -2))
+    except np.linalg.LinAlgError:
+        raise InputError(
+            f"the coordinates of {system.mechanism.name!r} are singular in this run (gimbal lock): the directions of "
+            "the tangent space do not determine them; use joints with quaternions"
+        ) from None
+
+
+def _is_flat(system: System) -> bool:
+    """Return whether all coordinates are the integrals of their velocities."""
+    return system._parts.part("flat", lambda: system.nq == system.nv and _has_equal_rates(system.mechanism))
+
+
+def _has_equal_rates(mechanism: Mechanism) -> bool:
+    program = build(mechanism, Request("coordinate_rate").checked(mechanism))
+    places = [a.name for a in program.inputs]
+    ends = [program.ops[k] for k in program.results[0]]
+    return all(op[0] is Op.INPUT and places[op[1]] == "qd" and op[2] == k for k, op in enumerate(ends))
+
+
+def _given(system: System, q: Numbers, v: Numbers) -> tuple[Numbers, ...]:
+    """Return the inputs of coordinate_rate, whose result does not depend on free parameters."""
+    count = len(system.mechanism.free_parameters)
+    return (q, v, np.zeros(count)) if count else (q, v)
+
+
+# --- The quantities that runs are differentiated with respect to, and their columns ---
+
+GROUPS = ("q0", "qd0", "parameters", "tau")
+"""The start, the free parameters, and torques that are added to those that act."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of derivatives, in this order: q0 and qd0 if chosen, free parameters by index, torques if chosen.
+
+    A column of q0 is a direction of the tangent space, as those of qd0.
+    """
+
+    groups: tuple[str, ...]
+    free: tuple[int, ...]
+    nv: int
+    labels: tuple[str, ...]
+
+    @property
+    def state(self) -> int:
+        """The number of columns of the start."""
+        return self.nv * sum(name in self.groups for name in GROUPS[:2])
+
+    def slice_of(self, group: str) -> slice:
+        """Return the columns of a group; an empty slice if it is not among them."""
+        first = 0
+        for name in GROUPS:
+            size = 0 if name not in self.groups else len(self.free) if name == "parameters" else self.nv
+            if name == group:
+                return slice(first, first + size)
+            first += size
+        raise unknown_name("group of columns", group, GROUPS)
+
+    def parameters(self, count: int) -> tuple[int, ...]:
+        """Return the entries of [free parameters, torques] that the last columns belong to."""
+        torques = range(count, count + self.nv) if "tau" in self.groups else ()
+        return (*self.free, *torques)
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return self.slice_of("tau").stop
+
+
+def columns_of(mechanism: Mechanism, wrt: Any) -> Columns:
+    """Return the columns of names: groups, or free parameters; by default the start and all free parameters."""
+    free = [p.name for p in mechanism.free_parameters]
+    given = (*GROUPS[:2], *((GROUPS[2],) if free else ())) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
+    names = tuple(given) if isinstance(given, Iterable) else ()
+    if not names or not all(isinstance(x, str) for x in names):
+        raise InputError(f"wrt is {repr(wrt)[:60]}; give names such as 'q0' or ('q0', 'qd0', 'parameters', 'tau')")
+    if len(set(names)) < len(names):
+        raise InputError(f"wrt is {', '.join(names)}; expected each name once")
+    for name in names:
+        if name not in (*GROUPS, *free):
+            raise unknown_name("quantity of a run", name, (*GROUPS, *free))
+    if "parameters" in names and not free:
+        raise InputError(
+            f"wrt has 'parameters', and {mechanism.name!r} has no free parameters; declare some with free=True"
+        )
+    chosen = tuple(k for k, name in enumerate(free) if name in names or "parameters" in names)
+    groups = tuple(x for x in GROUPS if x in names or (x == "parameters" and chosen))
+    axes = axis_labels(mechanism, 1)
+    labels = [f"{x} of {a}" for x in ("q0", "qd0") if x in groups for a in axes]
+    labels += [*(free[k] for k in chosen), *(f"tau of {a}" for a in axes if "tau" in groups)]
+    return Columns(groups, chosen, mechanism.nv, tuple(labels))
 
 
 def forward(
@@ -104,7 +228,7 @@ def _run(
 def _resolved(problem: Problem, done: Run) -> tuple[Run, Numbers, Numbers]:
     """Return the run of the states alone, and the derivatives of q and qd."""
     system = problem.system
-    (q, dq), (qd, dqd) = split(done.q, system.nq), split(done.qd, system.nv)
+    (q, dq), (qd, dqd) = split_columns(done.q, system.nq), split_columns(done.qd, system.nv)
     found = of_entries(system, _finite(q), dq), np.swapaxes(dqd, -1, -2)
     return replace(done, q=np.ascontiguousarray(q), qd=np.ascontiguousarray(qd)), *found
 
@@ -112,14 +236,14 @@ def _resolved(problem: Problem, done: Run) -> tuple[Run, Numbers, Numbers]:
 def stepper_of(problem: Problem, columns: Columns, *, torques: bool) -> TangentStepper:
     """Return the integrator of a problem with derivatives along columns."""
     p = problem
-    assert p.method.scheme is not None
     program = rates_of(p, torques=torques)
     closing, chosen = closing_of(p, program), columns.parameters(free_count(p.mechanism))
+    scheme = with_inputs_of(scheme_of(p), program)
     varied = Varied(
-        differentiated(program, chosen), None if closing is None else differentiated(closing, chosen),
-        len(columns), chosen,
+        differentiate_program(program, chosen), None if closing is None else differentiate_program(closing, chosen),
+        len(columns), chosen, {x.name: differentiate_program(x, chosen) for x in conversions_of(scheme)},
     )  # fmt: skip
-    return TangentStepper(program, closing, varied, p.method.scheme(), tuple(quaternion_places(p.mechanism)))
+    return TangentStepper(program, closing, varied, scheme, tuple(quaternion_places(p.mechanism)))
 
 
 def _start(problem: Problem, made: TangentStepper, columns: Columns, values: Numbers | None) -> tuple[Numbers, Numbers]:
@@ -137,7 +261,7 @@ def _start(problem: Problem, made: TangentStepper, columns: Columns, values: Num
     if closing is not None:
         closer = p.kept.part(("start derivatives", closing.hash, columns), lambda: TangentCloser(closing, made.varied))
         dq, dqd = closer.columns(p.times[:1], q, qd, values, dq, dqd)
-    return joined(q, dq), joined(qd, dqd)
+    return join_columns(q, dq), join_columns(qd, dqd)
 
 
 def _finite(q: Numbers) -> Numbers:

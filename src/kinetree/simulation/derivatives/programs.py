@@ -14,13 +14,15 @@ from ...compiler.derive.products import jvp
 from ...compiler.ir.program import Array, Program
 from ...errors import InputError
 from ...model.mechanism import Mechanism
-from ..drives import drives_of
-from ..instants import Instant
-from ..kernels.tangent_states import Differentiated
-from ..loop_closing import closing_program
+from ..acting.drives import drives_of
+from ..acting.instants import Instant
+from ..acting.rates import centered_scheme, measure_program
+from ..closing import closing_program
+from ..methods.protocol import Centering, Scheme
+from ..methods.slopes import LONGEST, jacobian_of
+from ..methods.table import names_of
+from ..methods.tangent_states import Differentiated
 from ..motion_problem import Problem
-from ..rates import euler_step, measured, rates
-from ..slopes import LONGEST, jacobian_of
 from ..stabilization import Baumgarte, locked_by
 
 TORQUE = "added_torque"
@@ -49,11 +51,9 @@ def obstacle(problem: Problem) -> str:
     if p.is_long:
         count = len(p.mechanism.bodies)
         return f"{p.mechanism.name!r} has {count} bodies; runs of at most 64 bodies have derivatives"
-    if p.method.scheme is None:
-        return (
-            f"runs by {name} have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5, dop853 or "
-            "rodas5p"
-        )
+    if not p.method.native:
+        fixed, adaptive = names_of(adaptive=False), names_of(adaptive=True)
+        return f"runs by {name} have no derivatives; use {fixed} with dt, or {adaptive}"
     return ""
 
 
@@ -85,15 +85,37 @@ def rates_of(problem: Problem, *, torques: bool) -> Program:
     With `torques`, its parameters are [free parameters, added torques].
     """
     p = problem
-    assert p.method.scheme is not None, "derivatives are those of native methods"
-    make = euler_step if p.method.scheme() is None else rates
+    make = scheme_of(p).make_program
     return with_torques(p, partial(make, p.mechanism, p.forces, loops=p.loops), torques=torques)
+
+
+def scheme_of(problem: Problem) -> Scheme:
+    """Return the scheme of a native method, with the Centering of a floating mechanism if its steps are fixed."""
+    p = problem
+    return centered_scheme(p.method.scheme, p.mechanism, p.control, p.loops)
+
+
+def with_inputs_of(scheme: Scheme, program: Program) -> Scheme:
+    """Return a method whose Programs of a Centering have the inputs of the rates, as derivatives require."""
+    return convert_centering(scheme, lambda x: x.with_inputs(program.inputs, {}))
+
+
+def convert_centering(scheme: Scheme, change: Callable[[Program], Program]) -> Scheme:
+    """Return a method with the Programs of its Centering changed."""
+    pair = [change(x) for x in conversions_of(scheme)]
+    return scheme.centered(Centering(*pair)) if pair else scheme
+
+
+def conversions_of(scheme: Scheme) -> tuple[Program, ...]:
+    """Return the Programs of the Centering of a method; none without one."""
+    centering = scheme.centering
+    return () if centering is None else (centering.center, centering.uncenter)
 
 
 def cost_of(problem: Problem, function: Callable[[Instant], Any], *, torques: bool) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, with the inputs of `rates_of`."""
     p = problem
-    return with_torques(p, lambda control: measured(p.mechanism, p.forces, control, function), torques=torques)
+    return with_torques(p, lambda control: measure_program(p.mechanism, p.forces, control, function), torques=torques)
 
 
 def with_torques(problem: Problem, make: Callable[[Any], Program], *, torques: bool) -> Program:
@@ -119,7 +141,7 @@ def closing_of(problem: Problem, program: Program, *, start: bool = False) -> Pr
     return closing_program(p.mechanism, locked, drives=drives).with_inputs(program.inputs, {})
 
 
-def differentiated(program: Program, parameters: Sequence[int]) -> Differentiated:
+def differentiate_program(program: Program, parameters: Sequence[int]) -> Differentiated:
     """Return a Program with its derivatives: by its Jacobian, or along one tangent if that is too long to compile."""
     values = sum(a.size for a in program.outputs)
     if len(program.ops) <= LONGEST:

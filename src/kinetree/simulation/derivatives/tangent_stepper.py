@@ -12,14 +12,10 @@ import numpy as np
 from ...algebra.arrays import Numbers
 from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
-from ...compiler.runtime.native import native, native_kernel
-from ..kernels import adaptive_steps, fixed_steps
-from ..kernels.method_steps import stages_of, step_of
-from ..kernels.tangent_rosenbrock import tangent_rosenbrock_kernel
-from ..kernels.tangent_states import TangentRuns, Varied
-from ..loop_closing import Closer
-from ..rosenbrock import Rosenbrock
-from ..tableaus import Pair, Tableau
+from ...runtime.native import native, native_kernel
+from ..closing import Closer
+from ..methods.protocol import Scheme
+from ..methods.tangent_states import Varied
 from .programs import along
 
 
@@ -33,34 +29,18 @@ class TangentStepper:
     program: Program
     closing: Program | None
     varied: Varied
-    method: Tableau | Pair | None
+    method: Scheme
     quaternions: tuple[int, ...]
 
     @property
     def adaptive(self) -> bool:
         """Whether the method controls the length of its steps."""
-        return isinstance(self.method, Pair)
+        return self.method.adaptive
 
     @cached_property
     def kernel(self) -> Kernel:
         """The loop over time steps in the lane language."""
-        method = self.method
-        if isinstance(method, Rosenbrock):
-            runs = self._runs(method.name, len(method.b), adaptive_steps, own=adaptive_steps.OWN)
-            return tangent_rosenbrock_kernel(runs, self.program, method)
-        if isinstance(method, Pair):
-            stages = len(method.b) + 1 + len(method.a_extra)
-            runs = self._runs(method.name, stages, adaptive_steps, own=adaptive_steps.OWN)
-            return adaptive_steps.Adaptive(runs, method).kernel()
-        name = self.program.name if method is None else method.name
-        runs = self._runs(name, stages_of(method), fixed_steps)
-        return fixed_steps.steps_between(runs, step_of(runs, self.varied.frame, method, patient=True))
-
-    def _runs(self, name: str, stages: int, kind: Any, own: tuple[str, ...] = ()) -> TangentRuns:
-        return TangentRuns(
-            name, self.varied, stages, self.quaternions,
-            dtype="float64", shared=kind.SETTINGS, own=own, report=kind.REPORT,
-        )  # fmt: skip
+        return self.method.tangent_kernel(self.program, self.varied, self.quaternions)
 
     @cached_property
     def gufunc(self) -> Callable[..., Any]:
@@ -87,9 +67,9 @@ class TangentCloser:
         """Return states with their loops closed; NaN if the loops do not close."""
         nq, nv = (a.size for a in self.inputs[1:3])
         closed = self._closer.close(q[..., :nq], qd[..., :nv], parameters, t)
-        columns = [split(x, n)[1] for x, n in ((q, nq), (qd, nv))]
+        columns = [split_columns(x, n)[1] for x, n in ((q, nq), (qd, nv))]
         moved = self.columns(t, *closed, parameters, *columns)
-        return joined(closed[0], moved[0]), joined(closed[1], moved[1])
+        return join_columns(closed[0], moved[0]), join_columns(closed[1], moved[1])
 
     def columns(
         self, t: Numbers, q: Numbers, qd: Numbers, parameters: Numbers | None, dq: Numbers, dqd: Numbers
@@ -115,13 +95,13 @@ def unit_columns(varied: Varied, count: int) -> Numbers:
     return units
 
 
-def split(x: Numbers, size: int) -> tuple[Numbers, Numbers]:
+def split_columns(x: Numbers, size: int) -> tuple[Numbers, Numbers]:
     """Return a state [..., size] and the columns of its derivatives [..., columns, size]."""
     return x[..., :size], x[..., size:].reshape(*x.shape[:-1], -1, size)
 
 
-def joined(x: Numbers, columns: Numbers) -> Numbers:
-    """Return a state with the columns of its derivatives as one array, the reverse of `split`."""
+def join_columns(x: Numbers, columns: Numbers) -> Numbers:
+    """Return a state with the columns of its derivatives as one array, the reverse of `split_columns`."""
     flat = columns.reshape(*columns.shape[:-2], -1)
     lead = np.broadcast_shapes(x.shape[:-1], flat.shape[:-1])
     return np.concatenate([np.broadcast_to(y, (*lead, y.shape[-1])) for y in (x, flat)], axis=-1)

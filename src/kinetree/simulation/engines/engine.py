@@ -5,17 +5,23 @@ A new engine is one module with an object of this protocol, and one line in `tab
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..._support.atomic import replacing
 from ...errors import InputError
-from ..drives import drives_of
+from ..acting.drives import drives_of
 from ..events import Onward, Watch
 from ..motion_problem import Problem
-from ..run_states import Run, of_run
+from ..outcomes import CLOSING_LOST, OF_KERNEL, Ending, Outcome
+from ..run_states import Run, Settings, blank_run, of_run
+from .pieces import Carried, Pace, RunStepper, adaptive_piece, fixed_piece
 
 Progress = Callable[[float], None]
 """A function that is called with the finished part of a run, from 0 to 1."""
@@ -63,6 +69,8 @@ def onward_by(problem: Problem, done: Run, again: Callable[..., Run]) -> Onward:
     def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
         own = None if problem.parameters is None else of_run(problem.parameters, index)
         short = again(done.q[(*index, k)], done.qd[(*index, k)], np.array([done.t[k], t]), own)
+        if short.interrupted:
+            raise KeyboardInterrupt
         return short.q[-1], short.qd[-1]
 
     return onward
@@ -84,3 +92,111 @@ def refuse_with_contacts(problem: Problem) -> None:
         raise InputError("contacts and kt.Driven do not go together yet; use a stiff kt.PD instead of kt.Driven")
     if problem.loops is not None and not problem.loops.projects:
         raise InputError("contacts require loops that are closed after each step; use loops=kt.Projection()")
+
+
+# --- Checkpoints: the states of an unfinished run in a file, replaced as a whole so that it is never incomplete.
+
+EVERY = 2.0
+"""The least time between two checkpoints [s]."""
+
+ARRAYS = ("q", "qd", "evaluations", "steps", "step")
+
+
+def save_checkpoint(path: str | Path, key: str, run: Any) -> None:
+    """Write the states of a run, unless it is unfinished and the last checkpoint is recent."""
+    path = Path(path)
+    now = time.monotonic()
+    finished = run.reached == len(run.t)
+    if not finished and now - run.saved < EVERY:
+        return
+    run.saved = now
+    arrays = {name: getattr(run, name) for name in ARRAYS}
+    with replacing(path) as written, open(written, "wb") as file:
+        failures = json.dumps({k: ending.plain() for k, ending in run.failures.items()})
+        np.savez(file, key=key, t=run.t, reached=run.reached, failures=failures, **arrays)
+
+
+def load_checkpoint(path: str | Path, key: str, run: Any) -> None:
+    """Read the states that an earlier call of the same run computed; refuse the file of another run."""
+    path = Path(path)
+    if not path.exists():
+        return
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+            data = {name: file[name] for name in (*ARRAYS, "key", "t", "reached", "failures")}
+    except Exception as error:  # NumPy and zipfile have errors of their own for altered files
+        raise InputError(
+            f"{path} is not a checkpoint ({type(error).__name__}: {error}); delete it or give another file"
+        ) from None
+    same = str(data["key"]) == key and np.array_equal(data["t"], run.t)
+    if not same or any(data[name].shape != np.shape(getattr(run, name)) for name in ARRAYS):
+        raise InputError(f"{path} is a checkpoint of another run; delete it or give another file")
+    for name in ARRAYS:
+        setattr(run, name, data[name].copy())
+    run.reached = int(data["reached"])
+    run.failures = {int(k): Ending.read(stored) for k, stored in json.loads(str(data["failures"])).items()}
+
+
+# --- Runs of a native integrator over given times, piece by piece, with progress, checkpoints and interruption.
+
+
+def run(
+    stepper: RunStepper,
+    q0: np.ndarray,
+    qd0: np.ndarray,
+    times: np.ndarray,
+    settings: Settings,
+    *,
+    parameters: np.ndarray | None = None,
+    threads: int = 1,
+    progress: Callable[[float], None] | None = None,
+    checkpoint: str | Path | None = None,
+    key: str = "",
+    until: Callable[[Run], bool] | None = None,
+    pace: Pace | None = None,
+    result: Run | None = None,
+) -> Run:
+    """Integrate from states [..., nq], [..., nv] over at least two times [s].
+
+    With a `checkpoint` file, the states are written there at intervals. A later call of the same run (`key`) continues
+    from the file, with the same bits. Ctrl-C ends the run and keeps the states computed so far. `until` is called after
+    each piece and ends the run if it returns True. `pace` has the time of a native call, and
+    `result` is a run that contains only the start.
+    """
+    result = result or blank_run((q0, qd0), times, first=settings.first)
+    if checkpoint is not None:
+        load_checkpoint(checkpoint, key, result)
+    piece, pace = adaptive_piece if stepper.adaptive else fixed_piece, pace or Pace(growing=until is None)
+    usual = Ending(Outcome.LOST) if stepper.adaptive or not stepper.closing else CLOSING_LOST
+    try:
+        while result.reached < len(times) and not result.all_failed:
+            note_failures(result, piece(stepper, result, settings, parameters, threads, pace), usual)
+            if progress is not None:
+                progress((result.now - times[0]) / (times[-1] - times[0]))
+            if checkpoint is not None:
+                save_checkpoint(checkpoint, key, result)
+            if until is not None and until(result):
+                break
+    except KeyboardInterrupt:
+        result.interrupted = True
+        result.steps += result.skip
+        result.evaluations += result.pending
+    return result
+
+
+def note_failures(result: Run, carried: Carried, usual: Ending) -> None:
+    """Record the runs whose states are not finite in a piece, with the time of the last good state."""
+    start, stop, status, time = carried.start, carried.stop, carried.status, carried.time
+    if all(np.isfinite(x[..., start : stop + 1, :]).all() for x in (result.q, result.qd)):
+        return
+    flat = result.q[..., start : stop + 1, :].reshape(-1, stop - start + 1, result.q.shape[-1])
+    speeds = result.qd[..., start : stop + 1, :].reshape(len(flat), stop - start + 1, -1)
+    good: Any = np.isfinite(flat).all(axis=-1) & np.isfinite(speeds).all(axis=-1)
+    for k in np.flatnonzero(~good.all(axis=1)):
+        if k in result.failures:
+            continue
+        last = result.t[start + int(np.argmin(good[k])) - 1] if good[k, 0] else result.t[start]
+        ending = usual
+        if status is not None and (code := int(np.ravel(status)[k])) in OF_KERNEL:
+            ending, last = Ending(OF_KERNEL[code]), np.ravel(time)[k]
+        result.failures[int(k)] = replace(ending, last=float(last))

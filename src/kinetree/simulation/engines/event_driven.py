@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...errors import InputError
-from ..contact.loads import contact_fields, contact_options
-from ..contact.march import March
-from ..contact.records import Records
+from ..contact.events import EventDrivenRun
+from ..contact.records import Records, contact_fields, contact_options, doubtful
 from ..contact.touching import Functions
 from ..events import Watch
 from ..motion_problem import Problem
 from ..run_states import Run
 from .engine import Fields, Motion, Progress, onward_by, refuse_with_contacts
 from .native import acting_on
-from .scipy_pairs import run_each
+from .scipy import run_each
 
 PAIRS = {"dop853": "DOP853", "scipy": "DOP853", "dopri5": "RK45"}
 """SciPy's embedded pairs by method."""
@@ -41,7 +40,7 @@ class EventDriven:
             def samples(q0, qd0, times, parameters):
                 kept.append(Records())  # also of a run that is refused
                 pair = PAIRS[problem.method.name]
-                march = March(functions.of(parameters), (q0, qd0), times, problem.settings, pair, kept[-1])
+                march = EventDrivenRun(functions.of(parameters), (q0, qd0), times, problem.settings, pair, kept[-1])
                 try:
                     yield from march.samples()
                 finally:
@@ -58,7 +57,9 @@ class EventDriven:
         def complete(ended: Run) -> tuple[Run, Fields]:
             acted = acting_on(problem)
             fields = acted | contact_fields(problem, ended, records, acted["wrenches"])
-            return ended, fields | {"options": contact_options(records)}
+            found = {k: x.doubt(problem.times) for k, x in enumerate(records)}
+            ended, doubts = doubtful(ended, found, "try a smaller rtol and atol")
+            return ended, fields | {"options": contact_options(records) | doubts}
 
         return Motion(done, onward_by(problem, done, again), complete)
 

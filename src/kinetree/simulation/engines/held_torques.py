@@ -16,17 +16,15 @@ import numpy as np
 from ...compiler.ir.program import Array, Program
 from ...errors import InputError
 from ...model.mechanism import Mechanism
-from ..control.sampled import Law
+from ..acting.instants import Force, Instant
+from ..acting.rates import centered_scheme, loads
+from ..acting.sampled import Law
 from ..events import Watch
-from ..instants import Force, Instant
-from ..integrators import stepper_of
 from ..loads_at_samples import Acting
+from ..methods.stepper import Stepper, stepper_of
 from ..motion_problem import Problem
-from ..rates import euler_step, loads, rates
 from ..run_states import Run, blank_run, of_run
-from ..steppers import Stepper
-from .engine import Fields, Motion, Progress, no_checkpoint
-from .runs import run
+from .engine import Fields, Motion, Progress, no_checkpoint, run
 
 HELD = "held"
 """The name of the input of held torques, before they are appended to the parameters."""
@@ -46,7 +44,7 @@ class HeldTorques:
         """Integrate from one sampling instant to the next."""
         p = problem
         refuse_outside(p)
-        if p.method.scheme is None:
+        if not p.method.native:
             raise InputError(f"{p.method.name} cannot hold sampled torques; use a native method")
         law = Law(p.mechanism, p.control, p.parameters, p.kept.native)
         made = p.kept.part(("held", p.method.name, p.acting_key), lambda: _stepper(p))
@@ -58,9 +56,11 @@ class HeldTorques:
 
         def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
             own = None if p.parameters is None else of_run(p.parameters, index)
-            near, more = replace(p.settings, first=t - grid[k]), joined(own, torque[(*index, k)])
+            near, more = replace(p.settings, first=t - grid[k]), join_columns(own, torque[(*index, k)])
             state = result.q[(*index, k)], result.qd[(*index, k)]
             short = run(made, *state, np.array([grid[k], t]), near, parameters=more)
+            if short.interrupted:
+                raise KeyboardInterrupt
             return short.q[-1], short.qd[-1]
 
         try:
@@ -69,7 +69,7 @@ class HeldTorques:
                 tau = law(result, float(grid[a]), *state)
                 if tau is None:
                     break
-                near, more = replace(p.settings, first=float(grid[b] - grid[a])), joined(p.parameters, tau)
+                near, more = replace(p.settings, first=float(grid[b] - grid[a])), join_columns(p.parameters, tau)
                 piece = run(made, *state, grid[a : b + 1], near, parameters=more, threads=p.threads)
                 _append(result, piece, a, b)
                 torque[..., a : b + 1, :] = tau[..., None, :]
@@ -79,7 +79,7 @@ class HeldTorques:
                     break
         except KeyboardInterrupt:
             result.interrupted = True
-        return Motion(result, onward, lambda ended: completed(p, result, ended, torque))
+        return Motion(result, onward, lambda ended: complete_run(p, result, ended, torque))
 
 
 def refuse_outside(problem: Problem) -> None:
@@ -90,7 +90,7 @@ def refuse_outside(problem: Problem) -> None:
         raise InputError(f"{who} closes loops by Projection alone; leave loops out")
 
 
-def completed(problem: Problem, whole: Run, ended: Run, torque: np.ndarray) -> tuple[Run, Fields]:
+def complete_run(problem: Problem, whole: Run, ended: Run, torque: np.ndarray) -> tuple[Run, Fields]:
     """Return the samples at the output times, and at an event that ended the run, with the loads there.
 
     `torque` is the torque of control that is held from each sample of the whole run on, [..., nt, nv].
@@ -101,14 +101,15 @@ def completed(problem: Problem, whole: Run, ended: Run, torque: np.ndarray) -> t
     rows = np.flatnonzero(np.isin(ended.t, p.times) | (cut & (np.arange(count) == count - 1)))
     done = replace(ended, t=ended.t[rows], q=ended.q[..., rows, :], qd=ended.qd[..., rows, :])
     done.reached = int(np.searchsorted(rows, ended.reached))
-    acting = p.kept.part(("held loads", p.acting_key), lambda: Acting(held(loads, p.mechanism, p.forces), held=True))
+    acting = p.kept.part(
+        ("held loads", p.acting_key), lambda: Acting(with_held_torques(loads, p.mechanism, p.forces), held=True)
+    )
     return done, acting.fields() | {"control": torque[..., rows, :]}
 
 
 def _stepper(problem: Problem) -> Stepper:
-    assert problem.method.scheme is not None
-    scheme = problem.method.scheme()
-    program = held(euler_step if scheme is None else rates, problem.mechanism, problem.forces)
+    scheme = centered_scheme(problem.method.scheme, problem.mechanism)
+    program = with_held_torques(scheme.make_program, problem.mechanism, problem.forces)
     return stepper_of(problem.mechanism, program, scheme)
 
 
@@ -122,8 +123,8 @@ class _HeldTorque:
         return list(now.given[HELD])
 
 
-def held(make: Callable[..., Program], mechanism: Mechanism, forces: Sequence[Force]) -> Program:
-    """Return rates, euler_step or loads with parameters [free parameters, held torques]."""
+def with_held_torques(make: Callable[..., Program], mechanism: Mechanism, forces: Sequence[Force]) -> Program:
+    """Return rates, a step or loads with parameters [free parameters, held torques]."""
     program = make(mechanism, forces, _HeldTorque(mechanism.nv))
     free = len(mechanism.free_parameters)
     together = Array("parameters", (free + mechanism.nv,))
@@ -131,7 +132,7 @@ def held(make: Callable[..., Program], mechanism: Mechanism, forces: Sequence[Fo
     return program.with_inputs((*others[:3], together, *others[3:]), {HELD: (together.name, free)})
 
 
-def joined(parameters: np.ndarray | None, torque: np.ndarray) -> np.ndarray:
+def join_columns(parameters: np.ndarray | None, torque: np.ndarray) -> np.ndarray:
     """Return [free parameters, held torques] with the leading shape of the torques."""
     if parameters is None:
         return torque

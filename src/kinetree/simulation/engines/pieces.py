@@ -13,10 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...compiler.runtime.threads import in_parts
-from ..kernels.contact_steps import Moreau
+from ...model.mechanism import parameter_arguments
+from ...runtime.threads import in_parts
+from ..methods.adaptive_steps import TOO_MANY
+from ..methods.protocol import Integrator
 from ..run_states import Run, Settings
-from ..tableaus import Pair, Tableau
 
 PIECE = 64
 """The number of intervals between output times after which an adaptive method ends a step exactly at an output time.
@@ -25,16 +26,13 @@ It is fixed, since the bits of a run depend on it."""
 LOOK = 0.04
 """The intended time of a native call [s]: short for Ctrl-C, long beside the overhead of a call (20 microseconds)."""
 
-TOO_MANY = 2
-"""The status of an adaptive run that used up its attempts at steps."""
-
 
 class RunStepper(Protocol):
     """The native integrator of a run: `Stepper`, or that of states with their derivatives."""
 
     @property
-    def method(self) -> Tableau | Pair | Moreau | None:
-        """The tableau; None for a Program that is a step itself."""
+    def method(self) -> Integrator:
+        """The method of integration."""
         ...
 
     @property
@@ -58,18 +56,32 @@ class RunStepper(Protocol):
         ...
 
 
+class Check(Protocol):
+    """A check of a single run after numbers of attempts at steps: `Stiffness`."""
+
+    def left(self, steps: float) -> float:
+        """Return the attempts until the next check."""
+        ...
+
+    def look(self, run: Run, *, failed: bool) -> bool:
+        """Return whether a run is to stop at the state in `run.end`, where it may have failed."""
+        ...
+
+
 @dataclass
 class Pace:
     """The most steps of the next native call, from the time that the last one took.
 
     With `growing` False, for runs that are examined every PIECE intervals, no call covers more than these. `look` is
-    the intended time of a call [s]. A `tight` call covers no interval that its budget does not reach.
+    the intended time of a call [s]. A `tight` call covers no interval that its budget does not reach. A single adaptive
+    run stops where a `check` finds it to be stiff.
     """
 
     growing: bool = True
     budget: float = 64.0
     look: float = LOOK
     tight: bool = False
+    check: Check | None = None
 
     def intervals(self, each: float) -> int:
         """Return the number of intervals of fixed steps that a call covers, with `each` steps per interval."""
@@ -105,7 +117,7 @@ def fixed_piece(stepper: RunStepper, run: Run, settings: Settings, parameters, t
     )
     steps, reached, skip, needed = report.reshape(-1, report.shape[-1])[0]
     new, whole = int(reached), steps + run.skip - skip  # the steps of an interval count once it is finished
-    each = len(stepper.method.b) if stepper.method else 1
+    each = stepper.method.evaluations
     run.steps += whole
     run.evaluations += whole * each
     run.q[..., start + 1 : start + new, :], run.qd[..., start + 1 : start + new, :] = (
@@ -122,8 +134,8 @@ def fixed_piece(stepper: RunStepper, run: Run, settings: Settings, parameters, t
 def adaptive_piece(stepper: RunStepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
     """Continue a run of an adaptive method over PIECE intervals, by as many native calls as necessary.
 
-    `run.reached` includes the piece once it is finished. After Ctrl-C between two calls, a single run keeps the samples
-    that it reached in the piece.
+    `run.reached` includes the piece once it is finished. After Ctrl-C between two calls, and where a check stops it, a
+    single run keeps the samples that it reached in the piece.
     """
     start, stop = run.reached - 1, min(run.reached - 1 + PIECE, len(run.t) - 1)
     times, state = run.t[start : stop + 1], (run.q[..., start, :], run.qd[..., start, :])
@@ -132,7 +144,8 @@ def adaptive_piece(stepper: RunStepper, run: Run, settings: Settings, parameters
     try:
         while under_way.any():
             left = settings.most - run.steps
-            given = (run.step, np.minimum(left, pace.budget), begin)
+            most = pace.budget if pace.check is None else min(pace.budget, pace.check.left(float(run.steps)))
+            given = (run.step, np.minimum(left, most), begin)
             q, qd, *end, report = _call(
                 stepper, state, parameters, (times, settings.rtol, settings.atol), given, threads, pace,
                 lambda r: (r[..., 1] + r[..., 2]).max(),
@@ -153,14 +166,27 @@ def adaptive_piece(stepper: RunStepper, run: Run, settings: Settings, parameters
             state = q, qd
             under_way = under_way & (code == TOO_MANY) & (reached < times[-1]) & (run.steps < settings.most)
             first = False
+            if pace.check is not None:
+                run.end = float(begin), state[0], state[1]
+                if pace.check.look(run, failed=int(code) not in (0, TOO_MANY)):
+                    break
+                run.end = None
     except KeyboardInterrupt:
         if begin.ndim == 0:
-            run.reached = start + int(np.searchsorted(times, float(begin), side="right"))
-            if float(begin) > run.t[run.reached - 1]:
-                run.end = float(begin), state[0], state[1]
+            _stop_between(run, start, times, begin, state)
         raise
+    if under_way.any():
+        _stop_between(run, start, times, begin, state)
+        return Carried(start, run.reached - 1)
     run.reached = stop + 1
     return Carried(start, stop, status, begin)
+
+
+def _stop_between(run: Run, start: int, times: np.ndarray, begin: np.ndarray, state) -> None:
+    """Set the samples that a single run has reached in a piece, and its state if that is after the last of them."""
+    run.reached, run.end = start + int(np.searchsorted(times, float(begin), side="right")), None
+    if float(begin) > run.t[run.reached - 1]:
+        run.end = float(begin), state[0], state[1]
 
 
 def _store(stepper: RunStepper, run: Run, states, samples: slice, parameters) -> None:
@@ -199,7 +225,7 @@ def _call(stepper: RunStepper, state, parameters, shared: tuple, own: tuple, thr
 
     `made` returns the number of steps from a report.
     """
-    more = () if parameters is None else (parameters,)
+    more = parameter_arguments(parameters)
     arguments = (*state, *more, *shared, *own)
     parts = min(threads, len(state[0]) // 8) if state[0].ndim > 1 else 1
     began = time.perf_counter()

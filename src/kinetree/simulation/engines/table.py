@@ -8,11 +8,10 @@ from .engine import Engine
 from .event_driven import EventDriven
 from .gpu import Gpu
 from .held_torques import HeldTorques
-from .marching_engine import Marching
+from .marching import Marching
 from .native import Native
-from .scipy_control import PythonStages
-from .scipy_referee import Scipy
-from .sundials import Sundials
+from .referees import Scipy, Sundials
+from .scipy import PythonStages
 from .time_stepping import TimeStepping
 
 ENGINES: tuple[Engine, ...] = (

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from ...compiler.lower.contacts import candidate_names, motion_program
-from ...compiler.runtime.native import native
-from ...errors import InputError
+from ...compiler.lower.contacts import candidate_names
+from ...contact_geometry.cone import DOUBTFUL
+from ...errors import Advice, InputError
 from ...model.scales import characteristic_length
-from ..contact.depths import refuse_depth
-from ..contact.loads import contact_wrenches
-from ..contact_rates import contact_programs, widened
+from ..contact.pairs import many_contacts
+from ..contact.rates import contact_programs, widen_rates
+from ..contact.records import Doubt, contact_wrenches, doubtful
+from ..contact.steps import FEW, MEASURES, PASSING, ManyMoreau, Moreau
+from ..contact.touching import motion_of_contacts, refuse_depth
 from ..events import Watch
-from ..integrators import stepper_of
-from ..kernels.contact_steps import MEASURES, Moreau
+from ..methods.stepper import Stepper, stepper_of
 from ..motion_problem import Problem
 from ..run_states import Run
-from ..steppers import Stepper
-from .engine import Fields, Motion, Progress, onward_by, refuse_with_contacts
+from .engine import Fields, Motion, Progress, onward_by, refuse_with_contacts, run
 from .gpu import in_blocks, refuse_on_gpu
 from .native import acting_on
-from .runs import run
 
 FAST = 3.0
 """The velocity of impacts that a start may come from, in parts of that of a fall over the size of the mechanism plus
 its size per second. A time step leaves a body under a surface by a step at the velocity of its impact, so that a run
 can start where another one ended."""
+
+REMEDY = "try a smaller dt, or leave out method and dt, so that the run goes from event to event"
+"""What to do about steps whose contact forces are in doubt."""
 
 
 class TimeStepping:
@@ -42,12 +43,12 @@ class TimeStepping:
         """Integrate piece by piece; the impulses of the last step are a part of the state."""
         _refuse(problem)
         _refuse_depth(problem)
-        p, nv = problem, problem.mechanism.nv
+        p, nv, count = problem, problem.mechanism.nv, len(candidate_names(problem.mechanism))
         if p.device is not None:
             refuse_on_gpu(p, watch)
         place = None if p.device is None else p.device.index
         made = p.kept.part(("moreau", place, p.dtype, p.loops, p.acting_key), lambda: contact_stepper(p))
-        extra = made.method.rows + MEASURES  # type: ignore[union-attr]
+        extra = 3 * count + len(MEASURES)
 
         def started(qd: np.ndarray) -> np.ndarray:
             return np.concatenate([qd, np.zeros((*qd.shape[:-1], extra))], axis=-1)
@@ -70,7 +71,8 @@ class TimeStepping:
             acted = acting_on(p)
             del acted["accelerations"]  # those without contacts; a run computes them from torques and wrenches
             acted["wrenches"] = contact_wrenches(p, acted["wrenches"])
-            return ended, acted | contact_fields(p, ended, whole)
+            ended, doubts = doubtful(ended, doubts_of(p, whole.qd[..., : len(ended.t), nv + 3 * count :]), REMEDY)
+            return ended, acted | contact_fields(p, ended, whole) | {"options": doubts}
 
         done = _plain(whole, nv)
         return Motion(done, onward_by(p, done, again), complete)
@@ -79,11 +81,17 @@ class TimeStepping:
 def contact_stepper(problem: Problem) -> Stepper:
     """Return the native time steps of a problem with contacts."""
     p = problem
-    parts = contact_programs(p.mechanism, p.forces, p.control, measures=MEASURES, dtype=p.dtype)
-    method = Moreau(parts.meeting, parts.pushing, parts.ending)
-    made = stepper_of(p.mechanism, parts.moving, None, p.loops, p.dtype, p.device)
-    closing = None if made.closing is None else widened(made.closing, method.rows + MEASURES)
-    return replace(made, method=method, closing=closing)
+    given = p.mechanism, p.forces, p.control
+    method: Moreau | ManyMoreau
+    if len(candidate_names(p.mechanism)) <= FEW:
+        parts = contact_programs(*given, measures=len(MEASURES), dtype=p.dtype)
+        method = Moreau(parts.meeting, parts.pushing, parts.ending)
+    else:
+        parts = many_contacts(*given, measures=len(MEASURES), dtype=p.dtype)
+        method = ManyMoreau(parts)
+    made = stepper_of(p.mechanism, parts.moving, method, p.loops, p.dtype, p.device)
+    closing = None if made.closing is None else widen_rates(made.closing, method.rows + len(MEASURES))
+    return replace(made, closing=closing)
 
 
 def contact_fields(problem: Problem, ended: Run, whole: Run) -> Fields:
@@ -97,12 +105,11 @@ def contact_fields(problem: Problem, ended: Run, whole: Run) -> Fields:
     spans = np.diff(whole.t[:nt], prepend=whole.t[0])
     steps = np.maximum(np.ceil(spans / p.settings.dt - 1e-9), 1.0)
     lengths = np.where(spans > 0, spans / steps, 1.0)
-    more = () if p.parameters is None else (p.parameters[..., None, :],)
-    more = tuple(x[..., : len(p.mechanism.free_parameters)] for x in more)
+    more = tuple(x[..., : len(p.mechanism.free_parameters)] for x in p.more)
     state = whole.qd[..., :nt, nv:]
     impulses, residuals = state[..., : 3 * count], state[..., 3 * count :]
     with np.errstate(invalid="ignore"):
-        gaps = _motion(p)(ended.q, ended.qd, *more)[0]
+        gaps = motion_of_contacts(p).gaps(ended.q, ended.qd, *more)[0]
     forces = impulses.reshape(*impulses.shape[:-1], count, 3) / lengths[:, None, None]
     normal, tangent = residuals[..., 0], residuals[..., 1]
     return {
@@ -110,6 +117,17 @@ def contact_fields(problem: Problem, ended: Run, whole: Run) -> Fields:
         "contact_gaps": gaps,
         "contact_residuals": np.stack([normal, tangent, tangent], axis=-1),
     }
+
+
+def doubts_of(problem: Problem, measures: np.ndarray) -> dict[int, Doubt]:
+    """Return the steps of each run in doubt, from the MEASURES at its samples [..., nt, m]."""
+    out, bound = {}, DOUBTFUL[problem.dtype]
+    for k, rows in enumerate(measures.reshape(-1, *measures.shape[-2:])):
+        good = np.flatnonzero(np.isfinite(rows[:, PASSING:]).all(axis=-1))
+        steps, worst, when = rows[good[-1] if len(good) else 0, PASSING:]
+        if steps > 0:
+            out[k] = Doubt(int(steps), float(worst), float(when), bound)
+    return out
 
 
 def _plain(done: Run, nv: int) -> Run:
@@ -123,7 +141,7 @@ def _refuse_depth(problem: Problem) -> None:
     p = problem
     more = () if p.parameters is None else (p.parameters[..., : len(p.mechanism.free_parameters)],)
     with np.errstate(all="ignore"):
-        gaps, velocities, *_ = _motion(p)(*p.start, *more)
+        gaps, velocities = motion_of_contacts(p).gaps(*p.start, *more)
     size, pull = characteristic_length(p.mechanism), float(np.linalg.norm(p.mechanism.gravity))
     fast = np.abs(velocities).max(axis=(-2, -1), initial=0.0) + FAST * (size + np.sqrt(pull * size))
     allowed = np.asarray(p.settings.dt * fast)
@@ -134,13 +152,11 @@ def _refuse_depth(problem: Problem) -> None:
         refuse_depth(candidate_names(p.mechanism), gaps[k], float(allowed[k]), remedy, start)
 
 
-def _motion(problem: Problem) -> Any:
-    """Return the compiled gaps and velocities of contacts."""
-    return problem.kept.part("contact_motion", lambda: native(motion_program(problem.mechanism)))
-
-
 def _refuse(problem: Problem) -> None:
     """Raise an InputError for options that time steps with contacts do not support."""
     refuse_with_contacts(problem)
     if not problem.mechanism.contacts:
-        raise InputError('"moreau" is the method of mechanisms with contacts; give contacts=[kt.Contact(...)]')
+        fact = '"moreau" is the method of mechanisms with contacts'
+        raise InputError(
+            Advice(f"{fact}; give contacts=[kt.Contact(...)]", f"{fact}; give the model tables [[contact]]")
+        )

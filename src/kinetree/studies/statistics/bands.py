@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,15 +10,186 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._support.checks import positive, real_array
+from ..._support.pictures import picture
 from ...algebra.arrays import Numbers
 from ...errors import InputError, brief
-from ...numbers import positive, real_array
-from ...pictures import picture
-from .exact_quantiles import exact_quantiles
 from .stored_columns import stored_column
 
 if TYPE_CHECKING:
     from ..study import Study
+
+
+# --- Exact quantiles of columns that are larger than memory, from a few passes over blocks of rows ---
+#
+# A first pass takes a random sample of every column. The sampled values divide the column into intervals with about
+# equal numbers of values. A second pass counts the values of each interval, which shows the intervals that contain
+# the
+# wanted order statistics. A third pass collects the values of these intervals alone, a small part of all. Sampling
+# affects the amount of work, never the result.
+
+SAMPLE = 1024
+"""The number of sampled values of a column: the intervals of some quantiles then contain less than 1 % of it."""
+PER_VALUE = 64
+"""The memory per sampled value: the sample, its two borders and two counts [bytes]."""
+
+Blocks = Callable[[int, int], Iterator[Numbers]]
+"""Blocks of rows [n, last - first] of the columns first to last - 1; each call starts a new pass."""
+
+
+def exact_quantiles(
+    blocks: Blocks, rows: int, columns: int, probabilities: Numbers, *, memory: float
+) -> tuple[Numbers, NDArray[np.int_]]:
+    """Return quantiles [p, columns] by linear interpolation, as `numpy.quantile`, and the number of values [columns].
+
+    Values that are not finite are left out. Beside a block of rows, at most `memory` bytes are used.
+    """
+    values = np.full((len(probabilities), columns), np.nan)
+    counts = np.zeros(columns, dtype=int)
+    width = max(1, min(columns, int(memory / min(8 * rows + 8, PER_VALUE * SAMPLE))))
+    waiting = [(first, min(first + width, columns), SAMPLE) for first in range(0, columns, width)]
+    while waiting:
+        first, last, sample = waiting.pop()
+        found = _of_columns(lambda a=first, b=last: blocks(a, b), rows, last - first, probabilities, memory, sample)
+        if found is not None:
+            values[:, first:last], counts[first:last] = found
+        elif last - first > 1:  # too much to collect at once
+            middle = (first + last) // 2
+            waiting += [(first, middle, sample), (middle, last, sample)]
+        else:
+            waiting.append((first, last, 16 * sample))
+    return values, counts
+
+
+def _of_columns(passes, rows: int, columns: int, p: Numbers, memory: float, sample: int):
+    """Return quantiles and counts of some columns, or None if their intervals exceed the memory."""
+    if 8 * rows * columns <= memory or sample >= rows:
+        return _in_memory(passes(), rows, columns, p)
+    borders = [_borders(x) for x in _sampled(passes(), rows, columns, sample)]
+    within = _counted(passes(), borders)
+    wanted = [_Wanted.of(own, edges, p) for own, edges in zip(within, borders, strict=True)]
+    if 16 * sum(one.size for one in wanted) > memory:  # the values, and once more while they are joined
+        return None
+    collected = _collected(passes(), borders, wanted)
+    values = np.stack([one.quantiles(x) for one, x in zip(wanted, collected, strict=True)], axis=-1)
+    return values, np.array([one.count for one in wanted])
+
+
+def _in_memory(blocks: Iterator[Numbers], rows: int, columns: int, p: Numbers):
+    whole = np.full((columns, rows), np.nan)
+    at = 0
+    for block in blocks:
+        whole[:, at : at + len(block)] = np.where(np.isfinite(block), block, np.nan).T
+        at += len(block)
+    whole.sort(axis=1)  # NaN last
+    counts = np.isfinite(whole).sum(axis=1)
+    values = np.full((len(p), columns), np.nan)
+    for k, count in enumerate(counts):
+        if count:
+            low, high, part = order_statistics(int(count), p)
+            values[:, k] = interpolate(whole[k, low], whole[k, high], part)
+    return values, counts
+
+
+def _sampled(blocks: Iterator[Numbers], rows: int, columns: int, count: int) -> Numbers:
+    """Return random rows as [columns, count]; not evenly spaced ones, which may coincide with the steps of a grid."""
+    chosen = np.sort(np.random.default_rng(rows).choice(rows, size=count, replace=False))
+    found = np.full((columns, count), np.nan)
+    at = 0
+    for block in blocks:
+        i, j = np.searchsorted(chosen, [at, at + len(block)])
+        found[:, i:j] = block[chosen[i:j] - at].T
+        at += len(block)
+    return found
+
+
+def _borders(values: Numbers) -> Numbers:
+    """Return the lower borders of intervals: each sampled value is one of its own, and so are the gaps between.
+
+    A value that many rows share therefore needs no collection.
+    """
+    found = np.unique(values[np.isfinite(values)])
+    return np.unique(np.concatenate([found, np.nextafter(found, np.inf)]))
+
+
+def _finite(column: Numbers) -> Numbers:
+    return column[np.isfinite(column)]
+
+
+def _counted(blocks: Iterator[Numbers], borders: list[Numbers]) -> list[NDArray[np.int_]]:
+    counts = [np.zeros(len(edges) + 1, dtype=int) for edges in borders]
+    for block in blocks:
+        for k, edges in enumerate(borders):
+            places = np.searchsorted(edges, _finite(block[:, k]), side="right")
+            counts[k] += np.bincount(places, minlength=len(edges) + 1)
+    return counts
+
+
+def _collected(blocks: Iterator[Numbers], borders: list[Numbers], wanted: list[_Wanted]) -> list[Numbers]:
+    found: list[list[Numbers]] = [[] for _ in borders]
+    for block in blocks:
+        for k, (edges, one) in enumerate(zip(borders, wanted, strict=True)):
+            if one.size:
+                column = _finite(block[:, k])
+                found[k].append(column[one.taken[np.searchsorted(edges, column, side="right")]])
+    return [np.sort(np.concatenate([np.zeros(0), *parts])) for parts in found]
+
+
+@dataclass(frozen=True, eq=False)
+class _Wanted:
+    """The order statistics of a column: their intervals, and which intervals are collected."""
+
+    edges: Numbers
+    counts: NDArray[np.int_]
+    taken: NDArray[np.bool_]
+    p: Numbers
+
+    @staticmethod
+    def of(counts: NDArray[np.int_], edges: Numbers, p: Numbers) -> _Wanted:
+        taken = np.zeros(len(counts), dtype=bool)
+        if counts.sum():
+            low, high, _ = order_statistics(int(counts.sum()), p)
+            taken[np.searchsorted(np.cumsum(counts), np.concatenate([low, high]), side="right")] = True
+            taken[1:-1] &= edges[1:] > np.nextafter(edges[:-1], np.inf)  # intervals of a single value are known
+        return _Wanted(edges, counts, taken, p)
+
+    @property
+    def count(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def size(self) -> int:
+        return int(self.counts[self.taken].sum())
+
+    def quantiles(self, collected: Numbers) -> Numbers:
+        """Return the quantiles from the collected values, sorted."""
+        if not self.count:
+            return np.full(len(self.p), np.nan)
+        low, high, part = order_statistics(self.count, self.p)
+        return interpolate(self._at(low, collected), self._at(high, collected), part)
+
+    def _at(self, ranks: NDArray[np.int_], collected: Numbers) -> Numbers:
+        below = np.append(0, np.cumsum(self.counts))
+        skipped = np.append(0, np.cumsum(np.where(self.taken, 0, self.counts)))
+        places = np.searchsorted(below[1:], ranks, side="right")
+        out = np.empty(len(ranks))
+        for k, (rank, place) in enumerate(zip(ranks, places, strict=True)):
+            out[k] = collected[rank - skipped[place]] if self.taken[place] else self.edges[place - 1]
+        return out
+
+
+def order_statistics(count: int, p: Numbers) -> tuple[NDArray[np.int_], NDArray[np.int_], Numbers]:
+    """Return the ranks below and above each quantile of `count` values, and the part of the way between them."""
+    at = (count - 1) * p
+    low = np.floor(at).astype(int)
+    return low, np.minimum(low + 1, count - 1), at - low
+
+
+def interpolate(low: Numbers, high: Numbers, part: Numbers) -> Numbers:
+    """Return values between two order statistics, with the rounding of `numpy.quantile`."""
+    step = high - low
+    return np.where(part >= 0.5, high - step * (1.0 - part), low + step * part)
+
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 """The quantiles of bands by default: extremes, 90 % of the runs, half of them, and the median."""

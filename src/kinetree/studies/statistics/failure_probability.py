@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..._support.checks import number
+from ..._support.tables import Displayed, Table
 from ...errors import InputError, unknown_name
-from ...numbers import number
+from ...simulation.outcomes import Outcome
 from ..choosing import Bounds, checked_bounds, violation
-from ..statuses import MEANINGS, Status
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -20,8 +21,8 @@ METHODS = ("clopper-pearson", "wilson")
 """Confidence intervals: one that covers the truth at least as often as stated, and a narrower approximate one."""
 
 
-@dataclass(frozen=True)
-class FailureProbability:
+@dataclass(frozen=True, repr=False)
+class FailureProbability(Displayed):
     """The share of runs that failed, with a confidence interval from `low` to `high`.
 
     `reasons` has the number of runs by reason. A run that exceeds several limits is counted under each of them.
@@ -42,7 +43,11 @@ class FailureProbability:
         """The share of the evaluated runs that failed."""
         return self.failed / self.evaluated
 
-    def __str__(self) -> str:
+    def display(self) -> list[str | Table]:
+        """Return the probability with its interval in words, and the reasons with their numbers."""
+        return [self.summary(), *([Table(("reason", "runs"), tuple(self.reasons.items()))] if self.reasons else [])]
+
+    def summary(self) -> str:
         """Return the probability with its interval in words."""
         part = "" if self.evaluated == self.runs else f", of {self.runs:,} planned"
         words = (
@@ -71,12 +76,14 @@ def failure_probability_of(
     if method not in METHODS:
         raise unknown_name("confidence interval", str(method), METHODS)
     bounds = checked_bounds(limits, study.measures)
-    considered = study.status != Status.NOT_EVALUATED if count_failed else study.finished
+    considered = study.status != Outcome.NOT_EVALUATED if count_failed else study.finished
     count = int(considered.sum())
     if not count:
         raise InputError(f"none of the {study.runs:,} runs of the study {'was evaluated' * count_failed or 'finished'}")
     lost = considered & ~study.finished
-    reasons = {MEANINGS[int(code)]: int((study.status[lost] == code).sum()) for code in np.unique(study.status[lost])}
+    reasons = {
+        Outcome(code).sentence: int((study.status[lost] == code).sum()) for code in np.unique(study.status[lost])
+    }
     bad = lost.copy()
     for name, pair in bounds.items():
         outside = study.finished & (violation(study.measures[name], pair) > 0.0)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._support.checks import whole
+from ..._support.pictures import picture
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
-from ...numbers import whole
-from ...pictures import picture
 
 if TYPE_CHECKING:
     from ..study import Study

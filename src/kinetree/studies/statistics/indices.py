@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._support.checks import number
+from ..._support.optional import optional
+from ..._support.pictures import picture
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
-from ...numbers import number
-from ...packages import optional
-from ...pictures import picture
 from ..schemes import Scheme
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ RESAMPLES = 400
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Indices:
+class Indices(Displayed):
     """Sensitivity indices of a measure by quantity, each with the half width of its confidence interval.
 
     The "sobol" method has `first` order shares of the variance, `total` ones with all interactions, and `second` order
@@ -63,18 +64,17 @@ class Indices:
         """Draw the indices as bars with their confidence intervals."""
         return picture("indices_plot")(self, path, **options)
 
-    def __str__(self) -> str:
-        """Return a line per quantity."""
-        shown = [name for name, x in self.values.items() if x.ndim == 1]
-        wide = max(map(len, self.names))
-        lines = [repr(self)]
+    def display(self) -> list[str | Table]:
+        """Return a row per quantity, the most important first."""
+        columns = [name for name, x in self.values.items() if x.ndim == 1]
+        rows = []
         for k in self.order:
-            parts = [
-                f"{name} {self[name][k]:.4g}" + (f" +- {self.margins[name][k]:.2g}" if name in self.margins else "")
-                for name in shown
-            ]
-            lines.append(f"  {self.names[k]:<{wide}}  {', '.join(parts)}")
-        return "\n".join(lines)
+            parts = (
+                f"{self[name][k]:.4g}" + (f" +- {self.margins[name][k]:.2g}" if name in self.margins else "")
+                for name in columns
+            )
+            rows.append((self.names[k], *parts))
+        return [repr(self), Table(("", *columns), tuple(rows))]
 
     def __repr__(self) -> str:
         """Return the measure, the method and the number of samples on one line."""
@@ -136,9 +136,14 @@ def _morris(study: Study, scheme: Scheme, y: Numbers, whole: NDArray[np.bool_], 
     analyze = optional("SALib.analyze.morris", "Sensitivity indices", "studies").analyze
     x = np.stack([study.column(name) for name in scheme.names], axis=-1).reshape(*y.shape, -1)[whole]
     found = analyze(
-        scheme.problem, x.reshape(-1, x.shape[-1]), y[whole].reshape(-1), num_resamples=RESAMPLES, conf_level=level,
-        num_levels=scheme.levels, seed=seed,
-    )  # fmt: skip
+        scheme.problem,
+        x.reshape(-1, x.shape[-1]),
+        y[whole].reshape(-1),
+        num_resamples=RESAMPLES,
+        conf_level=level,
+        num_levels=scheme.levels,
+        seed=seed,
+    )
     names = {"mean": "mu", "effect": "mu_star", "spread": "sigma"}
     values = {name: np.asarray(found[key], dtype=float) for name, key in names.items()}
     return values, {"effect": np.asarray(found["mu_star_conf"], dtype=float)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...errors import InputError, unknown_name
+from ...errors import Advice, InputError, unknown_name
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -37,7 +37,7 @@ class StoredColumn:
 
         Small shards are joined to blocks of about `size` bytes.
         """
-        store, finished = stored(study), study.finished
+        store, finished = store_of(study), study.finished
         waiting: list[Numbers] = []
         for k in range(store.shards):
             start, stop = store.span(k)
@@ -59,7 +59,7 @@ def stored_column(study: Study, name: str) -> StoredColumn:
     """Return a column of the store of a study: a whole one, "q", or an entry, "q.elbow"."""
     known = over_time(study)
     base, _, part = name.partition(".") if isinstance(name, str) else ("", "", "")
-    group = stored(study).group
+    group = store_of(study).group
     times = group["time"][...]
     if name in known:
         labels = tuple(group[name].attrs.get("labels", ()))
@@ -70,24 +70,32 @@ def stored_column(study: Study, name: str) -> StoredColumn:
     raise unknown_name("stored column", str(name), [*known, *entries])
 
 
-def stored(study: Study) -> Store:
+def store_of(study: Study) -> Store:
     """Return the store of a study; a study without one raises an error."""
     if study.store is None:
         raise InputError(
-            "bands over time need stored columns, and this study has no store; call kt.study with store='study.zarr' "
-            "and keep=['q']"
+            Advice(
+                "bands over time need stored columns, and this study has no store; call kt.study with "
+                "store='study.zarr' and keep=['q']",
+                "bands over time need stored columns, and this study has no store; "
+                'write keep = ["q"] in its table [study]',
+            )
         )
     return study.store
 
 
 def over_time(study: Study) -> list[str]:
     """Return the names of the arrays over time; a study without any raises an error."""
-    store = stored(study)
+    store = store_of(study)
     found = [name for name, x in sorted(store.group.arrays()) if "time" in _dims(x)[1:]]
     if not found:
         raise InputError(
-            f"{store.path}: has measures alone, and no column over time; call kt.study with another store and with "
-            "columns to keep, such as keep=['q']"
+            Advice(
+                f"{store.path}: has measures alone, and no column over time; call kt.study with another store and with "
+                "columns to keep, such as keep=['q']",
+                f"{store.path}: has measures alone, and no column over time; give another --store, and columns such as "
+                'keep = ["q"] in the table [study]',
+            )
         )
     return found
 

@@ -9,8 +9,8 @@ import pytest
 
 import everyday
 import kinetree as kt
-from kinetree.analysis.verify.answers import NotRun
-from kinetree.analysis.verify.peers.pinocchio_loops import closed_dynamics
+from kinetree.analysis.verify.comparisons import NotRun
+from kinetree.analysis.verify.pinocchio import closed_dynamics
 from tolerance import assert_close
 
 
@@ -41,7 +41,7 @@ def sliding() -> kt.Mechanism:
     """Return a block on a turntable and a rail."""
     bodies = [kt.Body(n, 1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)) for n in ("table", "block")]
     joints = [kt.Joint("turn", "revolute", "ground", "table"), kt.Joint("slide", "planar", "ground", "block")]
-    return kt.assemble("sliding", bodies, joints, loops=[kt.Loop("guide", "prismatic", "table", "block")])
+    return kt.build_mechanism("sliding", bodies, joints, loops=[kt.Loop("guide", "prismatic", "table", "block")])
 
 
 @pytest.mark.parametrize("size", everyday.some([1e-5, 1e7]))

@@ -1,0 +1,128 @@
+"""Numbers that users give: what counts as one, and the checks that every border shares."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, brief, path_of
+
+
+def is_masked(x: Any) -> bool:
+    """Return whether an array hides entries behind a mask."""
+    ma = sys.modules.get("numpy.ma")  # slow to import, and loaded wherever such an array exists
+    return ma is not None and isinstance(x, ma.MaskedArray) and bool(ma.is_masked(x))
+
+
+def plain(x: Any) -> float | None:
+    """Return a real number of Python or NumPy as a float; None for anything else, truth values and texts included."""
+    if type(x) is float:
+        return x
+    if isinstance(x, bool) or not isinstance(x, Real):
+        return None
+    try:
+        return float(x)
+    except OverflowError:  # an integer of hundreds of digits
+        return math.inf if abs(x) == x else -math.inf
+
+
+def number(x: Any, what: str, *, least: float = -math.inf, infinite: bool = False) -> float:
+    """Return a plain number, not NaN and not below `least`; infinities pass only where they are allowed."""
+    value = plain(x)
+    if value is None:
+        raise InputError(f"{what} is {brief(x)}; give a number", path=path_of(what))
+    if math.isnan(value) or (math.isinf(value) and not infinite):
+        raise InputError(f"{what} is {value}; give a finite number", path=path_of(what))
+    if value < least:
+        raise InputError(f"{what} is {value:g}; give {least:g} or more", path=path_of(what))
+    return value
+
+
+def positive(x: Any, what: str) -> float:
+    """Return a plain number above zero."""
+    value = number(x, what)
+    if value <= 0.0:
+        raise InputError(f"{what} is {value:g}; give more than zero", path=path_of(what))
+    return value
+
+
+def whole(x: Any, what: str, *, least: int = 1, most: int | None = None, of: str = "") -> int:
+    """Return a whole number from `least` to `most`; `of` is the word for those that are counted, such as "links"."""
+    if isinstance(x, bool) or not isinstance(x, Integral):
+        value = number(x, what)
+        if not value.is_integer():
+            raise InputError(f"{what} is {value:g}; give a whole number{of and f' of {of}'}", path=path_of(what))
+    count = int(x)
+    if count < least:
+        raise InputError(f"{what} is {count}; give {least} or more{of and f' {of}'}", path=path_of(what))
+    if most is not None and count > most:
+        raise InputError(f"{what} is {count:,}; give no more than {most:,}{of and f' {of}'}", path=path_of(what))
+    return count
+
+
+def numbers(x: Any, what: str, *, least: float = -math.inf, infinite: bool = False) -> tuple[float, ...]:
+    """Return one number, or several, as a tuple of floats."""
+    return tuple(number(item, what, least=least, infinite=infinite) for item in items(x, what))
+
+
+def vector(x: Any, what: str) -> tuple[float, float, float]:
+    """Return three numbers."""
+    found = numbers(x, what)
+    if len(found) != 3:
+        raise InputError(f"{what} has {len(found)} numbers; give 3", path=path_of(what))
+    return found  # type: ignore[return-value]
+
+
+def items(x: Any, what: str) -> Sequence[Any]:
+    """Return the items of a list or a flat array, or a single thing as a list of one."""
+    if isinstance(x, np.ndarray):
+        if x.ndim > 1:
+            raise InputError(
+                f"{what} has shape {x.shape}; give one number, or one per degree of freedom", path=path_of(what)
+            )
+        x = x.tolist()
+    if isinstance(x, Sequence) and not isinstance(x, str):
+        if not x:
+            raise InputError(f"{what} is empty; give one number, or one per degree of freedom", path=path_of(what))
+        return x
+    return (x,)
+
+
+def real_array(value: Any, name: str, remedy: str = "") -> np.ndarray:
+    """Return an array of real numbers; masked entries, complex numbers, texts and dates are refused."""
+    if is_masked(value):
+        raise InputError(f"{name} has masked entries; fill them, or leave these runs out", path=path_of(name))
+    try:
+        array = np.asarray(value)
+        entries = array.flat if array.dtype == object else ()
+        if array.dtype.kind not in "fiuO" or any(x is None or isinstance(x, str) for x in entries):
+            raise TypeError
+        return array.astype(float)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name} is not an array of real numbers{remedy}: {brief(value)}", path=path_of(name)
+        ) from None
+
+
+def leading_shape(arrays: Iterable[tuple[str, tuple[int, ...], tuple[int, ...]]], who: str = "") -> tuple[int, ...]:
+    """Return the shape to which the leading axes of arrays broadcast, given the name, shape and core axes of each.
+
+    This is the rule for the arrays of every function: the last axes are those of one state or one set of parameters,
+    all axes before them broadcast as in NumPy, and results have the leading shape that follows.
+    """
+    leads, before = [], f"{who}: " if who else ""
+    for name, shape, core in arrays:
+        behind = len(shape) - len(core)
+        if behind < 0 or shape[behind:] != core:
+            raise InputError(f"{before}{name} has shape {shape}; expected [{', '.join(map(str, ('...', *core)))}]")
+        leads.append((name, shape[:behind]))
+    try:
+        return np.broadcast_shapes(*(lead for _, lead in leads))
+    except ValueError:
+        listed = ", ".join(f"{name} {lead}" for name, lead in leads)
+        raise InputError(f"{before}the leading shapes do not fit together: {listed}") from None

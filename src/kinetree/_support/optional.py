@@ -1,0 +1,57 @@
+"""Imports of optional packages, by the functions that need them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ..errors import InputError
+
+
+def casadi() -> Any:
+    """Return the module casadi; an InputError names its extra."""
+    return optional("casadi", "Functions of CasADi, the method bdf and the route lagrange", "optimal")
+
+
+def optional(package: str, purpose: str, extra: str = "results") -> Any:
+    """Import an optional package, or raise an InputError that names the command to install it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        name = package.partition(".")[0]
+        raise InputError(
+            f"{purpose} need the package {name}, which is not installed; pip install 'kinetree[{extra}]'"
+        ) from None
+
+
+# --- Libraries of arrays that may be missing, imported by the functions that need them ---
+
+
+def cupy() -> Any:
+    """Return the module cupy."""
+    import cupy  # pyright: ignore[reportMissingImports]
+
+    return cupy
+
+
+def torch() -> Any:
+    """Return the module torch; InputError if it is not installed."""
+    try:
+        import torch  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise InputError(f"torch cannot be imported ({error}); install it: pip install kinetree[learning]") from None
+    return torch
+
+
+def jax() -> Any:
+    """Return the module jax, with jax.numpy and jax.ffi; InputError if it is not installed, or too old."""
+    try:
+        import jax  # pyright: ignore[reportMissingImports]
+        import jax.ffi  # pyright: ignore[reportMissingImports]
+        import jax.numpy  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise InputError(
+            f"JAX with its module jax.ffi cannot be imported ({error}); install jax 0.5 or newer: "
+            "pip install kinetree[learning]"
+        ) from None
+    return jax

@@ -1,0 +1,38 @@
+"""Functions of higher layers that methods of lower ones call: pictures, pages, reports; imported when first called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+PLACES = {
+    "animate": "plots.animation",
+    "balance_plot": "plots.pose_plots",
+    "bands_plot": "plots.study_plots",
+    "cycle": "simulation.cycle",
+    "histogram_plot": "plots.study_plots",
+    "indices_plot": "plots.study_plots",
+    "load_report_html": "reports.load_report_page",
+    "mode_animation": "page.writer",
+    "mode_page": "page.writer",
+    "mode_run": "page.writer",
+    "plot": "plots.trajectory_plots",
+    "portraits": "plots.trajectory_plots",
+    "replay": "page.writer",
+    "run_html": "plots.notebook",
+    "run_page": "page.writer",
+    "save_load_report": "reports.load_report_page",
+    "solutions_plot": "plots.pose_plots",
+    "study_plot": "plots.study_plots",
+    "study_report": "reports.study_report_page",
+    "system_html": "plots.notebook",
+    "system_page": "page.writer",
+    "workspace_plot": "plots.pose_plots",
+}
+"""The module of each function, below `kinetree`."""
+
+
+def picture(name: str) -> Callable[..., Any]:
+    """Return a function by name; its module is imported now, so that `import kinetree` needs no plots."""
+    return getattr(import_module(f"kinetree.{PLACES[name]}"), name)

@@ -1,1 +1,0 @@
-"""The cost of a function: its operations and its time."""

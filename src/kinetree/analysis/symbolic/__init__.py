@@ -1,1 +1,0 @@
-"""The equations of small mechanisms in symbols."""

@@ -1,0 +1,230 @@
+"""The commands of motion: simulate, inverse and run.
+
+Exit status: 0 if all went well, 1 if a run stopped before its end (what was computed is still written), 2 if nothing
+ran because an option, a file or a model is wrong; those of interruptions and of results that cannot be written are in
+`ending`. Files are written before anything is printed, so that no result is lost if a pipe is closed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...simulation.problem import RunOptions
+from .analyses import Base, Lenient, Model, Root, load_system
+from .console import compute_or_keep
+from .outputs import OUT, FileOrFolder, Folder, folder_of, run_of
+from .studying import study
+
+app = typer.Typer()
+
+
+_HELP = RunOptions.written()
+Duration = Annotated[float, typer.Option(help=_HELP["duration"])]
+Numbers = Annotated[str | None, typer.Option(help='Numbers and commas, such as "0, pi/2, 0.1". Default: neutral.')]
+Param = Annotated[list[str] | None, typer.Option(help="NAME=VALUE: the value of a free parameter; repeatable.")]
+Plot = Annotated[bool, typer.Option("--plot", help="Draw the motion over time, with its energies or torques.")]
+
+
+@app.command()
+def simulate(
+    model: Model,
+    duration: Duration = 10.0,
+    method: Annotated[str, typer.Option(help=_HELP["method"])] = RunOptions.method,
+    dt: Annotated[float | None, typer.Option(help=_HELP["dt"])] = RunOptions.dt,
+    rtol: Annotated[float, typer.Option(help=_HELP["rtol"])] = RunOptions.rtol,
+    atol: Annotated[float, typer.Option(help=_HELP["atol"])] = RunOptions.atol,
+    max_steps: Annotated[int | None, typer.Option(help=_HELP["max_steps"], min=1)] = RunOptions.max_steps,
+    samples: Annotated[
+        int | None, typer.Option(help="Number of output times, evenly spaced. Default: 1001.", min=2, max=10_000_000)
+    ] = None,
+    q0: Numbers = None,
+    qd0: Annotated[str | None, typer.Option(help="The joint velocities at the start. Default: at rest.")] = None,
+    put: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="joint=value: set a joint at the start; the others are neutral or follow; repeatable."
+        ),
+    ] = None,
+    speed: Annotated[
+        list[str] | None,
+        typer.Option(help="joint=value: set the velocity of a joint; the others rest, or follow; repeatable."),
+    ] = None,
+    loops: Annotated[str | None, typer.Option(help=_HELP["loops"])] = None,
+    passive: Annotated[bool, typer.Option("--passive/--no-passive", help=_HELP["passive"])] = RunOptions.passive,
+    base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
+    param: Param = None,
+    plot: Plot = False,
+    save: Annotated[str | None, typer.Option(help="Write the run: a .csv, .npz, .parquet or .zarr file.")] = None,
+    replay: Annotated[str | None, typer.Option(help="Write a web page that replays the run: a .html file.")] = None,
+    output: FileOrFolder = OUT,
+) -> None:
+    """Simulate a mechanism from a state, without control.
+
+    Exit status 1 if the run stops early (what was computed is still written), 2 if an input is wrong.
+    """
+    from time import perf_counter
+
+    from ...errors import InputError
+    from ...experiments import experiment as starting
+    from ...experiments.experiment import Outputs, write_run
+    from ...experiments.paths import made_folder
+    from ...simulation.simulate import simulate as simulated
+    from .console import make_console
+    from .motions import (
+        by_joint,
+        check_names,
+        exit_status,
+        file_stem,
+        loops_of,
+        output_times,
+        parameter_values,
+        print_files,
+        print_run,
+        state,
+    )
+
+    place, save = run_of(output, save)
+    check_names(save, replay)
+    for one, other, texts in (("--q0", q0, put), ("--qd0", qd0, speed)):
+        if other is not None and texts:
+            raise InputError(f"{one} and {'--set' if one == '--q0' else '--speed'}: give one of them")
+    system = load_system(model, base, root, lenient)
+    values = parameter_values(system, param)
+    q = starting.position(system, by_joint("--set", put) if put else state(system, "q", "--q0", q0))
+    qd = starting.speed(system, q, by_joint("--speed", speed) if speed else state(system, "qd", "--qd0", qd0))
+    closing = loops_of(system, loops)
+    columns = ("q", "qd", "energy", "kinetic_energy", "potential_energy") if plot else ()
+    outputs = Outputs((save,) if save else (), (), columns, replay)
+    folder = made_folder(place) if plot or save or replay else place
+    began = perf_counter()
+    run, pressed = compute_or_keep("run", lambda: simulated(
+        system, q, qd,
+        duration=duration if samples is None else None,
+        times=None if samples is None else output_times(duration, samples),
+        method=method, dt=dt, rtol=rtol, atol=atol, max_steps=max_steps, loops=closing, parameters=values,
+        passive=passive,
+    ))  # fmt: skip
+    seconds = perf_counter() - began
+    console, stem, files = make_console(), file_stem(system), []
+    try:
+        files = write_run(run, folder, outputs, f"{stem}.png", system.mechanism.name)
+    finally:  # what was computed is printed even if it cannot be written
+        print_run(console, run, seconds)
+    print_files(console, files)
+    raise typer.Exit(exit_status(run, pressed))
+
+
+@app.command()
+def inverse(
+    model: Model,
+    cycloid: Annotated[bool, typer.Option("--cycloid", help="Move from --q0 to --q1, at rest at both ends.")] = False,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file with a column t and one per coordinate, by name (those of --actuated suffice in a closed "
+            "mechanism); or a saved run."
+        ),
+    ] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file with columns t, x, y, z and perhaps roll, pitch, yaw of --frame: its path in space."
+        ),
+    ] = None,
+    frame: Annotated[str | None, typer.Option(help="The frame or body that moves along --path.")] = None,
+    q0: Numbers = None,
+    q1: Annotated[str | None, typer.Option(help="The position at the end of the cycloid.")] = None,
+    duration: Duration = 10.0,
+    samples: Annotated[int, typer.Option(help="Number of times, evenly spaced.", min=2, max=1_000_000)] = 1001,
+    actuated: Annotated[
+        list[str] | None,
+        typer.Option(help="Closed mechanisms: a driven joint, repeatable, to which --q0 and --q1 belong."),
+    ] = None,
+    base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
+    param: Param = None,
+    plot: Plot = False,
+    save: Annotated[
+        str | None, typer.Option(help="The file for motion and torques. Default: MODEL_inverse.csv.")
+    ] = None,
+    output: FileOrFolder = OUT,
+) -> None:
+    """Compute the torques of a motion.
+
+    A table is interpolated by a cubic spline; columns qd.NAME and qdd.NAME are velocities and accelerations. A path is
+    followed by inverse kinematics from --q0. Exit status 2 if an input is wrong.
+    """
+    from ...errors import InputError
+    from ...experiments.experiment import Outputs, write_run
+    from ...experiments.paths import made_folder
+    from .console import make_console
+    from .inverse_motions import cycloid_motion, inverse_run, path_motion, table_motion
+    from .motions import check_names, file_stem, parameter_values, print_files, print_torques
+
+    if [cycloid, table is not None, path is not None].count(True) != 1:
+        raise InputError("--cycloid, --table and --path: give one of them")
+    if table is not None and (q0 or q1):
+        raise InputError("--q0 and --q1 belong to --cycloid; leave them out with --table")
+    if (path is None) != (frame is None) or (path is not None and (q1 or actuated)):
+        raise InputError("--path requires --frame, and takes --q0 but neither --q1 nor --actuated")
+    place, save = run_of(output, save)
+    check_names(save, None)
+    system = load_system(model, base, root, lenient)
+    folder = made_folder(place)
+    values = parameter_values(system, param)
+    if table is not None:
+        motion = table_motion(system, table, samples, values, actuated)
+    elif path is not None and frame is not None:
+        motion = path_motion(system, path, frame, q0, samples, values)
+    else:
+        motion = cycloid_motion(system, q0, q1, duration, samples, values, actuated)
+    run = inverse_run(system, motion, values, actuated)
+    console, stem, files = make_console(), f"{file_stem(system)}_inverse", []
+    outputs = Outputs((save or f"{stem}.csv",), (), ("q", "tau") if plot else ())
+    try:
+        files = write_run(run, folder, outputs, f"{stem}.png", f"{system.mechanism.name}: inverse dynamics")
+    finally:  # what was computed is printed even if it cannot be written
+        print_torques(console, run, actuated)
+    print_files(console, files)
+
+
+@app.command()
+def run(
+    experiment: Annotated[Path, typer.Argument(help="A .toml file of an experiment or a study.")],
+    output: Folder = OUT,
+) -> None:
+    """Run an experiment, or a study, described by a file.
+
+    A study runs as by `kinetree study`, which has options of its own. Exit status 1 if the run stops early (what was
+    computed is still written), 2 if an input is wrong.
+    """
+    from time import perf_counter
+
+    from ...experiments import read_experiment
+    from ...experiments.studies import is_study
+    from .console import clean, heading, make_console
+    from .motions import exit_status, print_files, print_run, print_tracking
+
+    if is_study(experiment):
+        study(experiment, output)
+        return
+    read = read_experiment(experiment)
+    folder = folder_of(output, "files are named in the experiment")
+    began = perf_counter()
+    found, pressed = compute_or_keep("run", read.simulate)
+    seconds = perf_counter() - began
+    console, files = make_console(), []
+    try:
+        files = read.write(found, folder)
+    finally:  # what was computed is printed even if it cannot be written
+        heading(console, clean(read.description or read.name))
+        print_run(console, found, seconds)
+        print_tracking(console, found, read.tracking_error(found))
+    print_files(console, files)
+    raise typer.Exit(exit_status(found, pressed))

@@ -1,0 +1,216 @@
+"""[Saha2013]: operations of several algorithms by the degrees of freedom of the joints, figures 19 and 20."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...analysis.cost import Cost, cost, generic_robot
+from ...dynamics.forward import forward_dynamics
+from ...dynamics.inverse import inverse_dynamics
+from ...model.mechanism import Mechanism
+from ...plots.figures import COLORS, DASHES, _figure, _save, _style
+from .entry import Check, Entry, Outcome, Source, write_csv
+from .rivals import composite_bodies, count_page, ground_axes
+from .saha1999 import TABLE_1, TABLE_2, formula_value
+
+PANELS = {
+    "(a) joints of 1 degree of freedom": ("revolute",),
+    "(b) joints of 2": ("universal",),
+    "(c) joints of 3": ("euler",),
+    "(d) as many joints of 1, 2 and 3": ("revolute", "universal", "euler"),
+}
+"""Kinds of joints in the panels of the figures."""
+DEGREES = (6, 12, 18, 24, 30)
+PER_JOINT = {"revolute": 1, "universal": 2, "euler": 3}
+DENOC, APART = "Kinetree", "the same recursion, joints apart"
+PRINTED_ROWS = {
+    "inverse_dynamics": (
+        TABLE_1,
+        (
+            "Luh et al. (1980)",
+            "Walker and Orin (1982)",
+            "Khalil et al. (1986)",
+            "Angeles et al. (1989)",
+            "Balafoutis et al. (1988)",
+        ),
+    ),
+    "forward_dynamics": (TABLE_2, ("Featherstone (1983)", "Walker and Orin (1982)")),
+}
+"""Algorithms of others in the tables of [Saha1999], by printed formulas: every degree of freedom is a link."""
+COUNTED = {
+    "inverse_dynamics": ("Newton-Euler in ground axes", ground_axes, inverse_dynamics),
+    "forward_dynamics": ("composite bodies, L D L^T", composite_bodies, forward_dynamics),
+}
+"""The algorithm of others that is counted, with its page, and the page of the recursion with joints apart."""
+
+
+def chain(kinds: tuple[str, ...], degrees: int) -> Mechanism:
+    """Return the generic chain of joints of these kinds in turn, with the given number of degrees of freedom."""
+    return generic_robot(degrees * len(kinds) // sum(PER_JOINT[kind] for kind in kinds), kinds)
+
+
+def panel(kinds: tuple[str, ...], function: str) -> dict[str, list[tuple[int, int]]]:
+    """Return multiplications and additions at DEGREES by algorithm, Kinetree's first."""
+    robots = [chain(kinds, n) for n in DEGREES]
+    other, page, own = COUNTED[function]
+    formulas, names = PRINTED_ROWS[function]
+    pairs = {
+        DENOC: [cost(robot, function) for robot in robots],
+        APART: [count_page(own, robot, function, lumped=False) for robot in robots],
+        other: [count_page(page, robot, function, lumped=True) for robot in robots],
+    }
+    out = {name: [_pair(c) for c in found] for name, found in pairs.items()}
+    for name in names:
+        m, a = formulas[name]
+        out[name] = [(formula_value(m, n), formula_value(a, n)) for n in DEGREES]
+    return out
+
+
+def figure(number: int, function: str, folder: Path) -> Outcome:
+    """Count Kinetree's operations and those of other algorithms by degrees of freedom, and compare them."""
+    panels = {title: panel(kinds, function) for title, kinds in PANELS.items()}
+    headings = ("joints", "algorithm", *(f"n = {n}" for n in DEGREES))
+    rows = tuple(
+        (title, name, *(f"{m}M {a}A" for m, a in found))
+        for title, algorithms in panels.items()
+        for name, found in algorithms.items()
+    )
+    totals = {
+        title: {name: [m + a for m, a in found] for name, found in algorithms.items()}
+        for title, algorithms in panels.items()
+    }
+    checks = _inverse_checks(totals) if function == "inverse_dynamics" else _forward_checks(totals)
+    files = (
+        write_csv(folder / f"saha2013_figure_{number}.csv", headings, rows),
+        counts(
+            folder / f"saha2013_figure_{number}.png",
+            DEGREES,
+            totals,
+            label="degrees of freedom n",
+            quantity="multiplications and additions",
+            heading=f"[Saha2013] figure {number}: {function.replace('_', ' ')}, several algorithms",
+            columns=2,
+        ),
+    )
+    other, _, _ = COUNTED[function]
+    notes = (
+        f"Counted here: {DENOC}, {APART}, and {other}. The others are the formulas that [Saha1999] prints, in which "
+        "every degree of freedom is a link with general numbers.",
+        f'"{APART}" treats each joint of several axes as revolute joints on massless bodies and knows their zeros. It '
+        "costs as much as Kinetree within 3% in panels (b) to (d): there the gain is that of the zeros. In panel (a) "
+        "the difference is the assignment of masses to bodies nearer to the ground, which the papers do not name.",
+    )
+    unprinted = "the curves are pictures without numbers"
+    return Outcome(checks, ((f"Figure {number}: {function}", (headings, *rows)),), files, notes, unprinted=unprinted)
+
+
+def _inverse_checks(totals: dict[str, dict[str, list[int]]]) -> tuple[Check, ...]:
+    single, *several = totals
+    best = _best(totals[single])
+    return (
+        Check(
+            "with joints of one degree of freedom as fast as the fastest algorithm (figure 19a)",
+            _at_ends(totals[single][DENOC], best),
+            all(own <= other for own, (other, _) in zip(totals[single][DENOC], best, strict=True)),
+            Source.STATED,
+        ),
+        *(_cheapest(title, totals[title]) for title in several),
+    )
+
+
+def _forward_checks(totals: dict[str, dict[str, list[int]]]) -> tuple[Check, ...]:
+    shares = {title: found[DENOC][-1] / _best(found)[-1][0] for title, found in totals.items()}
+    one, two, three, _ = shares.values()
+    return (
+        *(_cheapest(title, found) for title, found in totals.items()),
+        Check(
+            "the more degrees of freedom the joints have, the greater the improvement",
+            f"at n = {DEGREES[-1]} "
+            + ", ".join(f"{title[:3]} {share:.0%}" for title, share in shares.items())
+            + " of the operations of the best other algorithm",
+            one > two > three,
+            Source.STATED,
+        ),
+    )
+
+
+def _cheapest(title: str, found: dict[str, list[int]]) -> Check:
+    """Check that Kinetree needs the fewest operations at all sizes, and say where it does not."""
+    best = _best(found)
+    lost = [
+        f"at n = {n} {own}, {name} {other}"
+        for n, own, (other, name) in zip(DEGREES, found[DENOC], best, strict=True)
+        if own >= other
+    ]
+    return Check(
+        f"performs better than any other algorithm, {title}",
+        "; ".join(lost) + "; at all other n it does" if lost else _at_ends(found[DENOC], best),
+        not lost,
+        Source.STATED,
+    )
+
+
+def _best(found: dict[str, list[int]]) -> list[tuple[int, str]]:
+    """Return the fewest operations of another algorithm at DEGREES, and its name."""
+    others = {name: values for name, values in found.items() if name not in (DENOC, APART)}
+    return [min((values[k], name) for name, values in others.items()) for k in range(len(DEGREES))]
+
+
+def _at_ends(own: list[int], best: list[tuple[int, str]]) -> str:
+    return "; ".join(f"n = {DEGREES[k]}: {own[k]} operations, {best[k][1]} {best[k][0]}" for k in (0, -1))
+
+
+def _pair(c: Cost) -> tuple[int, int]:
+    return c.M, c.A
+
+
+ENTRIES = (
+    Entry(
+        "saha2013-figure-19",
+        "Saha2013",
+        "operations of inverse dynamics, several algorithms and kinds of joints",
+        lambda folder: figure(19, "inverse_dynamics", folder),
+    ),
+    Entry(
+        "saha2013-figure-20",
+        "Saha2013",
+        "operations of forward dynamics, several algorithms and kinds of joints",
+        lambda folder: figure(20, "forward_dynamics", folder),
+    ),
+)
+
+# --- Figures of operation counts over the size of a mechanism, one panel per kind of mechanism ---
+
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+def counts(
+    path: str | Path,
+    sizes: Sequence[int],
+    panels: Mapping[str, Mapping[str, Sequence[int]]],
+    *,
+    label: str,
+    quantity: str,
+    heading: str = "",
+    columns: int = 2,
+) -> Path:
+    """Draw curves by name over `sizes`, one panel per title and all with the same legend; return the file."""
+    rows = -(-len(panels) // columns)
+    with _style():
+        figure = _figure((3.4 * columns, 2.7 * rows + 1.2))
+        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for axes, (title, curves) in zip(grid.flat, panels.items(), strict=True):
+            for k, (name, values) in enumerate(curves.items()):
+                style = {"color": COLORS[k % 8], "linestyle": DASHES[k % 4], "marker": MARKS[k % 8]}
+                axes.plot(sizes, values, label=name, markersize=3.5, **style)
+            axes.set_title(title, loc="left")
+            axes.set_xticks(list(sizes))
+            axes.set_ylim(bottom=0)
+        for axes in grid[-1]:
+            axes.set_xlabel(label)
+        for axes in grid[:, 0]:
+            axes.set_ylabel(quantity)
+        handles, names = grid.flat[0].get_legend_handles_labels()
+        figure.legend(handles, names, handlelength=2.8, ncols=columns, loc="outside lower center")
+        return _save(figure, path, heading)

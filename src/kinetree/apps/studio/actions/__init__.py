@@ -1,0 +1,34 @@
+"""The actions that a page of the studio may call, by name: functions of a Studio and of plain values.
+
+An action returns a table of plain values and arrays. Errors of Kinetree become one sentence in the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .files import files, open_file, page_file, save_file
+from .library import gallery, leave_lesson, lessons, open_lesson, open_library
+from .model import build, cut, doctor
+from .runs import batch, methods, simulate
+
+Action = Callable[..., Mapping[str, Any]]
+
+ACTIONS: dict[str, Action] = {
+    "gallery": gallery,
+    "open_library": open_library,
+    "lessons": lessons,
+    "open_lesson": open_lesson,
+    "leave_lesson": leave_lesson,
+    "files": files,
+    "open_file": open_file,
+    "save_file": save_file,
+    "page_file": page_file,
+    "build": build,
+    "doctor": doctor,
+    "methods": methods,
+    "simulate": simulate,
+    "batch": batch,
+    "cut": cut,
+}

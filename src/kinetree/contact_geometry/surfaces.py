@@ -1,0 +1,193 @@
+"""Surfaces that shapes touch: planes, steps and height fields, each a function that returns where a ball meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..algebra.scalars import logical_and, logical_not, sqrt, where
+from ..errors import unknown_name
+from .meeting import FAR, Ball, Meeting, nearer
+
+
+def on_plane(surface: Any, ball: Ball) -> Meeting:
+    """Return where a ball meets the xy plane of a surface; the solid is below it."""
+    return Meeting(ball.c[2] - ball.radius, (0.0, 0.0, 1.0))
+
+
+# --- Steps: treads at heights over x, risers between them, and their outer edges, all parallel to y ---
+#
+# The solid is below the treads. A ball meets the floor (the nearest tread or outer edge) and a wall (the nearest
+# riser). Points meet treads and risers only, since they have no extent around an edge.
+
+SKIN = 1e-9
+"""The part of the height of a riser by which its top is lowered [1]: a point that stands on a tread, up to rounding,
+touches no riser below it."""
+
+
+def on_treads(surface: Any, ball: Ball) -> Meeting:
+    """Return where a ball meets the nearest tread or outer edge."""
+    risers = list(zip(surface.edges, pairwise(surface.heights), strict=True))
+    beyond = [_beyond(ball, edge, before, after) for edge, (before, after) in risers]
+    found = None
+    for height, after, before in zip(surface.heights, [True, *beyond], [*map(logical_not, beyond), True], strict=True):
+        tread = Meeting(where(logical_and(after, before), ball.c[2] - height - ball.radius, FAR), (0.0, 0.0, 1.0))
+        found = tread if found is None else nearer(found, tread)
+    assert found is not None, "steps have at least one tread"
+    if isinstance(ball.radius, int | float) and ball.radius == 0:
+        return found
+    for edge, (before, after) in risers:
+        found = nearer(found, _outer_edge(ball, edge, before, after))
+    return found
+
+
+def _beyond(ball: Ball, edge: float, before: float, after: float) -> Any:
+    """Return whether a ball belongs to the tread after an edge, not to the one before it.
+
+    Above the upper tread, the edge is between them. Below it, inside the solid, the nearer of upper tread and riser
+    decides: a point that is pressed into the riser by rounding, or by a time step, is not deep below the upper tread.
+    """
+    within = ball.c[0] - edge if after > before else edge - ball.c[0]
+    depth = _top(before, after) - ball.c[2]
+    lower = where(depth > 0.0, within - depth, within) < 0.0
+    return logical_not(lower) if after > before else lower
+
+
+def _top(before: float, after: float) -> float:
+    """Return the height of the top of a riser, lowered by its skin."""
+    return max(before, after) - SKIN * abs(after - before)
+
+
+def _outer_edge(ball: Ball, edge: float, before: float, after: float) -> Meeting:
+    """Return where a ball meets the edge at the top of a riser, if the edge is the nearest part of the steps."""
+    dx, dz = ball.c[0] - edge, ball.c[2] - max(before, after)
+    outside = dx < 0.0 if after > before else dx > 0.0
+    near = logical_and(outside, logical_not(ball.c[2] < _top(before, after)))
+    length = sqrt(where(near, dx * dx + dz * dz, 1.0))
+    n = (where(near, dx / length, 0.0), 0.0, where(near, dz / length, 1.0))
+    along = n[0] * ball.v[0] + n[2] * ball.v[2]
+    dn = ((ball.v[0] - along * n[0]) / length, 0.0, (ball.v[2] - along * n[2]) / length)
+    dn = tuple(where(near, x, 0.0) for x in dn)
+    return Meeting(where(near, length - ball.radius, FAR), n, dn)  # type: ignore[arg-type]
+
+
+def on_walls(surface: Any, ball: Ball) -> Meeting:
+    """Return where a ball meets the nearest riser, below the top of it and on its free side."""
+    found = Meeting(FAR, (-1.0, 0.0, 0.0))
+    for edge, (before, after) in zip(surface.edges, pairwise(surface.heights), strict=True):
+        sign = -1.0 if after > before else 1.0
+        size = abs(after - before)
+        away = sign * (ball.c[0] - edge)
+        level = logical_and(min(before, after) - size < ball.c[2], ball.c[2] < _top(before, after))
+        near = logical_and(level, -size < away)
+        found = nearer(found, Meeting(where(near, away - ball.radius, FAR), (sign, 0.0, 0.0)))
+    return found
+
+
+# --- Height fields: heights over a uniform grid in x and y, joined by cubic splines with continuous curvature ---
+#
+# A spline is a sum of basis functions b(x/dx - i) b(y/dy - j), each of which covers four intervals. Its coefficients
+# are those of the interpolating natural spline, so that the surface passes through the given heights. Beyond the grid
+# the surface continues level, at the heights of its border.
+
+Rows = tuple[tuple[float, ...], ...]
+
+
+def on_heights(surface: Any, ball: Ball) -> Meeting:
+    """Return where a point meets a height field: the gap is (z - h) n_z, which is zero on the surface alone."""
+    (x, y, z), (vx, vy, _) = ball.c, ball.v
+    dx, dy = surface.spacing
+    C = coefficients(surface.heights)
+    bx, by = (_basis(u, count) for u, count in ((x / dx, len(C)), (y / dy, len(C[0]))))
+    h = _sum(C, bx[0], by[0])
+    hx, hy = _sum(C, bx[1], by[0]) / dx, _sum(C, bx[0], by[1]) / dy
+    hxx, hxy, hyy = (
+        _sum(C, bx[2], by[0]) / (dx * dx),
+        _sum(C, bx[1], by[1]) / (dx * dy),
+        _sum(C, bx[0], by[2]) / (dy * dy),
+    )
+    dhx, dhy = hxx * vx + hxy * vy, hxy * vx + hyy * vy
+    nz = 1.0 / sqrt(1.0 + hx * hx + hy * hy)
+    dnz = -(nz * nz * nz) * (hx * dhx + hy * dhy)
+    n = (-(hx * nz), -(hy * nz), nz)
+    dn = (-(dhx * nz + hx * dnz), -(dhy * nz + hy * dnz), dnz)
+    return Meeting((z - h) * nz, n, dn)
+
+
+@lru_cache(maxsize=64)
+def coefficients(heights: Rows) -> Rows:
+    """Return the coefficients of the spline through heights [nx, ny], with one more row and column on each side."""
+    C = np.asarray(heights, dtype=float)
+    for axis in (0, 1):
+        count = C.shape[axis]
+        A = np.zeros((count + 2, count + 2))
+        rows = np.arange(1, count + 1)
+        A[rows, rows - 1], A[rows, rows], A[rows, rows + 1] = 1 / 6, 4 / 6, 1 / 6
+        A[0, :3] = A[-1, -3:] = 1.0, -2.0, 1.0  # no curvature at the border
+        right = np.zeros((count + 2, C.shape[1 - axis]))
+        right[1:-1] = C if axis == 0 else C.T
+        C = np.linalg.solve(A, right)
+        C = C if axis == 0 else C.T
+    return tuple(map(tuple, C.tolist()))
+
+
+def _basis(u: Any, count: int) -> tuple[list, list, list]:
+    """Return value, slope and curvature of the basis functions, the first of which is centered at u = -1."""
+    last = float(count - 3)
+    inside = where(u < 0.0, 0.0, where(u > last, 0.0, 1.0))
+    u = where(u < 0.0, 0.0, where(u > last, last, u))
+    out: tuple[list, list, list] = ([], [], [])
+    for i in range(count):
+        d = u - (i - 1.0)
+        sign, size = where(d < 0.0, -1.0, 1.0), where(d < 0.0, -d, d)
+        a, b = (where(size < reach, reach - size, 0.0) for reach in (2.0, 1.0))
+        out[0].append((a * a * a - 4.0 * (b * b * b)) / 6.0)
+        out[1].append(inside * sign * (4.0 * (b * b) - a * a) / 2.0)
+        out[2].append(inside * (a - 4.0 * b))
+    return out
+
+
+def _sum(C: Rows, bx: list, by: list) -> Any:
+    total = 0.0
+    for row, x in zip(C, bx, strict=True):
+        inner = 0.0
+        for c, y in zip(row, by, strict=True):
+            inner = inner + c * y
+        total = total + x * inner
+    return total
+
+
+# --- The kinds of surfaces ---
+
+
+@dataclass(frozen=True)
+class SurfaceKind:
+    """A kind of surface: its candidates for a ball by label, and the sorts of features that may touch it.
+
+    `data` are the fields of a Surface that it uses; `moves` is true if it may be fixed to a moving body.
+    """
+
+    candidates: tuple[tuple[str, Callable[[Any, Ball], Meeting]], ...]
+    takes: tuple[str, ...]
+    data: tuple[str, ...] = ()
+    moves: bool = False
+
+
+SURFACES: dict[str, SurfaceKind] = {
+    "plane": SurfaceKind((("", on_plane),), ("point", "ball", "rim"), moves=True),
+    "steps": SurfaceKind((("floor", on_treads), ("wall", on_walls)), ("point", "ball"), ("edges", "heights")),
+    "heights": SurfaceKind((("", on_heights),), ("point",), ("spacing", "heights")),
+}
+"""The kinds of surfaces by name."""
+
+
+def surface_kind(name: str, where: str = "") -> SurfaceKind:
+    """Return a kind of surface by name."""
+    if name not in SURFACES:
+        raise unknown_name("kind of surface", name, SURFACES, where=where)
+    return SURFACES[name]

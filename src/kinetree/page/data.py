@@ -1,0 +1,213 @@
+"""The data of pages: a mechanism or a run as tables for JSON with arrays, its functions, and its drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._support.version import VERSION
+from ..algebra.arrays import Numbers
+from ..formats.report import Report
+from ..formats.urdf_writer import urdf_template
+from ..model.mechanism import Mechanism
+from ..plots.animation import even_frames, finite, floor_cell
+from ..plots.camera import FIELD, fit
+from ..plots.links import Rod
+from ..plots.meshes import MARKS, join_meshes, solid
+from ..plots.skeleton import Scene, scene
+from ..results.trajectory import Trajectory
+from ..system import System
+from .file import compress, pack, script_of, style_of
+from .kernel import Progress, page_kernel
+from .lengths import free_lengths
+from .mesh_files import read_shape
+from .model import page_model
+from .run import Arrow, arrows_of, at_times, lengths, run_frames
+from .table import notes, page_table
+
+LARGEST, DRAWING, FRAME = 300_000, 28_000, 4_000
+"""The most characters of a page without meshes, those of a drawing without meshes, and of the rest of the file."""
+REACH = 24
+"""The number of random positions of an arm on the ground, to which the first view is fitted."""
+LINES, ROWS = 24, 256
+"""The most bodies of a table whose numbers can be changed: functions with more of them do not fit. The most of one that
+is only read."""
+
+
+def system_data(
+    system: System,
+    *,
+    q: Any = None,
+    meshes: bool = False,
+    editable: bool = True,
+    progress: Progress = lambda share: None,
+) -> dict[str, Any]:
+    """Return the data of the page of a System: tables for JSON, with arrays."""
+    start = _first_position(system, q)
+    data = _data(start, start["poses"], kernel=True, meshes=meshes, editable=editable, progress=progress)
+    return data | {"title": system.mechanism.name}
+
+
+def run_data(
+    run: Trajectory,
+    fps: float = 60.0,
+    arrows: bool | str | Sequence[str] | None = None,
+    share: Any = None,
+    *,
+    kernel: bool = False,
+    meshes: bool = False,
+) -> dict[str, Any]:
+    """Return the data of a page of a run: tables for JSON, with arrays."""
+    times, poses = even_frames(run, fps)
+    data = _data(finite(run)[:1], poses, kernel=kernel, meshes=meshes)
+    frames = run_frames(run, times, None if data["kernel"] else poses)
+    forces = arrows_of(finite(run), arrows, share)
+    return data | {"run": frames, "arrows": _arrows(forces, finite(run).t, times, data["scene"]["size"])}
+
+
+def without_read_table(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of a page without a table that is only read: functions come first in a file of limited size."""
+    return data | {"table": None} if len(data["model"]["bodies"]) > LINES else data
+
+
+def _data(
+    start: Trajectory,
+    poses: Numbers,
+    *,
+    kernel: bool,
+    meshes: bool,
+    editable: bool = False,
+    progress: Progress = lambda share: None,
+) -> dict[str, Any]:
+    """Return model, table, kernel, drawing and first state of a page; the view shows the poses [nt, nb, 4, 4]."""
+    system = start.system
+    drawn = scene(start, read_shape if meshes else None, loose_cuts=True)
+    reached = poses if len(poses) > 1 else _reached(system, start, poses)
+    values = system.mechanism.values(None if start.parameters is None else [float(x) for x in start.parameters])
+    mechanism, lengths = free_lengths(system.mechanism) if kernel else (system.mechanism, ())
+    values |= {p.name: p.value for p in mechanism.parameters if p.name not in values}
+    live = System(mechanism) if lengths else system
+    bodies = len(mechanism.bodies)
+    table = _table(mechanism, values, system.report) if editable and 0 < bodies <= ROWS else None
+    editable = table is not None and bodies <= LINES
+    data = {
+        "kinetree": VERSION,
+        "model": page_model(mechanism, values, lengths),
+        "table": table if editable else None,
+        "scene": page_scene(drawn, reached, standing=len(poses) == 1),
+        "first": {
+            "q": np.array(start.q[0]),
+            "qd": np.array(start.qd[0]),
+            "poses": np.array(start["poses"][0], dtype=np.float64),
+            "parameters": np.array([values[p.name] for p in mechanism.free_parameters], dtype=np.float64),
+        },
+    }
+    room = _room(mechanism, table=editable) - (DRAWING if meshes else len(pack(data)))
+    functions = page_kernel(live, room, editable=editable, progress=progress) if kernel else None
+    return data | {"table": table, "kernel": functions}
+
+
+def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict[str, Any]:
+    return page_table(mechanism, values) | {"notes": notes(report), "urdf": urdf_template(mechanism, values)}
+
+
+def _room(mechanism: Mechanism, *, table: bool) -> float:
+    """Return the characters that a page leaves for its data and for the functions of its mechanism."""
+    script = script_of(mechanism.loops, table=table)
+    return LARGEST - len(compress(script)) - len(style_of()) - FRAME
+
+
+def _reached(system: System, start: Trajectory, poses: Numbers) -> Numbers:
+    """Return the first position of a mechanism, with random ones of an arm on the ground, which it may reach."""
+    if system.closures or not 0 < system.nv <= 8 or system.nq != system.nv:
+        return poses
+    q = system.random_state(2, REACH)[0]
+    more: dict[str, Any] = {} if start.parameters is None else {"parameters": start.parameters}
+    return np.concatenate([poses, np.asarray(system.poses(q, **more))])
+
+
+def _first_position(system: System, q: Any) -> Trajectory:
+    if q is None:
+        q = system.assemble() if system.closures else system.neutral()
+    free = system.mechanism.free_parameters
+    values = np.array([p.value for p in free]) if free else None
+    return Trajectory(system, np.zeros(1), np.array(q, dtype=float)[None], np.zeros((1, system.nv)), parameters=values)
+
+
+def _arrows(forces: list[Arrow], t: Numbers, times: Numbers, size: float) -> list[dict[str, Any]]:
+    """Return the arrows of the page: names, units, lengths, and rows of origin and vector for every frame."""
+    per_unit = lengths(forces, size)
+    return [
+        {
+            "name": arrow.name,
+            "group": arrow.group,
+            "unit": arrow.unit,
+            "length": per_unit[arrow.unit],
+            "rows": np.concatenate(at_times(arrow, t, times), axis=1).astype(np.float32),
+        }
+        for arrow in forces
+    ]
+
+
+# --- The drawing: triangles of all bodies, rods, tips of trails, floor and camera ---
+
+NEARER = 0.65
+"""The part of the distance from which all positions of an arm are visible: it is larger, and most of them still are."""
+
+
+def page_scene(drawn: Scene, poses: Numbers, *, standing: bool) -> dict[str, Any]:
+    """Return the drawing of poses [nt, nb, 4, 4].
+
+    With `standing`, the poses are the first position and others that the mechanism may reach. The floor is then that of
+    the first position, except for planar mechanisms, which may swing below it.
+    """
+    sight = fit(drawn, poses)
+    if standing and drawn.normal is None:
+        still = fit(drawn, poses[:1])
+        near = replace(sight.camera, distance=max(NEARER * sight.camera.distance, still.camera.distance))
+        sight = replace(sight, camera=near, floor=still.floor)
+    names = list(dict.fromkeys([*MARKS, *(rod.solid for rod in drawn.rods)]))
+    solids = [*drawn.bodies, *map(solid, names), *(cut.mesh for cut in drawn.cuts)]
+    whole = join_meshes(solids)
+    counts = [3 * len(mesh.faces) for mesh in solids]
+    starts = np.cumsum([0, *counts])
+    camera = sight.camera
+    return {
+        "vertices": np.concatenate([whole.vertices, whole.normals, whole.colors], axis=1).astype(np.float32),
+        "faces": whole.faces.astype(np.uint32),
+        "ranges": [[int(start), count] for start, count in zip(starts, counts, strict=False)],
+        "solids": {name: len(drawn.bodies) + k for k, name in enumerate(names)},
+        "cuts": [
+            {"loop": cut.loop, "end": cut.end, "solid": len(drawn.bodies) + len(names) + k}
+            for k, cut in enumerate(drawn.cuts)
+        ],
+        "rods": [_rod(r) for r in drawn.rods],
+        "tips": [[body, _plain(point)] for body, point in drawn.tips],
+        "size": drawn.size,
+        "cell": floor_cell(drawn.size),
+        "floor": sight.floor,
+        "follows": sight.follows,
+        "planar": drawn.normal is not None,
+        "camera": {
+            "target": _plain(camera.target),
+            "distance": camera.distance,
+            "azimuth": camera.azimuth,
+            "elevation": camera.elevation,
+            "axes": [_plain(row) for row in camera.axes],
+            "field": FIELD,
+        },
+    }
+
+
+def _rod(rod: Rod) -> dict[str, Any]:
+    return {
+        "a": rod.a, "pa": _plain(rod.point_a), "b": rod.b, "pb": _plain(rod.point_b), "radius": rod.radius,
+        "color": rod.color, "solid": rod.solid, "pin": rod.pin, "element": rod.element,
+    }  # fmt: skip
+
+
+def _plain(values: Any) -> list[float]:
+    return [float(x) for x in values]

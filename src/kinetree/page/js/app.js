@@ -1,0 +1,336 @@
+// The page: header with modes, left panel, stage, inspector, player and plots, joined by the store.
+
+import { hasReactions } from "./arrows.js";
+import { unpacked } from "./data.js";
+import { el } from "./elements.js";
+import { bindDrawing } from "./drawn_lengths.js";
+import { connectTable } from "./editing.js";
+import { buildInspector } from "./inspector.js";
+import { openKernel } from "./kernel.js";
+import { Keys } from "./keys.js";
+import { readLink } from "./link.js";
+import { followParameters } from "./live_placements.js";
+import { fileName } from "./names.js";
+import { PANELS } from "./panels/index.js";
+import { Player } from "./player.js";
+import { Plots } from "./plots.js";
+import { server } from "./server.js";
+import { buildToggles, firstShown, sceneOf } from "./shown.js";
+import { Stage } from "./stage.js";
+import { Store } from "./store.js";
+import { connectStructures } from "./structure_history.js";
+import { buildTools, look, setTheme } from "./tools.js";
+import { offerTour } from "./tour.js";
+import { fromRows } from "./vectors.js";
+
+/**
+ * What panels and tools share, as panels/index.js describes it. `data` and `model` are those of page/data.py.
+ * @typedef {{ data: any, model: any, kernel: import("./kernel.js").Kernel, store: Store, session: any, stage?: Stage,
+ *   player?: Player, plots?: Plots, keys?: Keys, table?: any,
+ *   say?: (text: string, options?: { calm?: boolean }) => void,
+ *   [more: string]: any }} App
+ */
+
+const KEPT = ["units", "theme"]; // fields of the store that stay when another mechanism is opened
+
+// Start the page in an element. shown(app) is called with the page of the first mechanism, and of every one that
+// follows.
+export async function start(host, text, shown) {
+  const hash = location.hash || document.getElementById("data").dataset.state || "";
+  return build(host, await unpacked(JSON.parse(text)), { hash, shown, session: {} });
+}
+
+// hash: the link whose state it begins with; mode, state: those to begin with otherwise. The mechanism before stays
+// until the functions of this one are compiled.
+async function build(host, data, { hash = "", mode = "", state = {}, shown, session }) {
+  const { model } = data;
+  const kernel = await openKernel(data.kernel, model, data.first.parameters, data.scene.size);
+  const store = new Store();
+  /** @type {App} */
+  const app = { data, model, kernel, store, server, session, hash };
+  session.close?.();
+  session.close = () => close(app, host);
+  app.open = (next, given = {}) => {
+    const kept = Object.fromEntries(KEPT.map((name) => [name, store.get(name)]));
+    history.replaceState(null, "", server ? server.addressOf(next.source) : "#");
+    Object.assign(session, { structures: given.structures, made: given.made, linked: Boolean(next.source) });
+    return build(host, next, {
+      hash: given.hash,
+      mode: given.mode ?? store.get("mode"),
+      state: { ...kept, ...given.state },
+      shown,
+      session,
+    });
+  };
+  defineState(app);
+  const layout = buildLayout(host, app);
+  app.stage = new Stage(layout.stage, data.scene, model);
+  app.player = new Player(layout.player, store, {
+    toggles: buildToggles(app, {
+      live: kernel?.has("time_step") ? ["drives", ...(hasReactions(app) ? ["reactions"] : [])] : [],
+    }),
+  });
+  app.plots = new Plots(layout.plots, store, { seek: (t) => app.player.seek(t), name: fileName(model.name) });
+  app.keys = new Keys();
+  app.say = (message, { calm = false } = {}) => {
+    layout.message.classList.toggle("calm", calm);
+    store.set({ message });
+  };
+  app.matrices = (q, numbers) => {
+    // numbers: those of kernel.snapshot(), by default the present ones
+    const rows = numbers ? kernel.with(numbers, () => kernel.poses(q).slice()) : kernel.poses(q);
+    return model.bodies.map((_, i) => fromRows(rows, 16 * i));
+  };
+  app.matricesNow = () => {
+    const motion = store.get("motion");
+    if (motion?.poses) return motion.matrices(store.get("time"));
+    return kernel ? app.matrices(store.get("q")) : model.bodies.map((_, i) => fromRows(data.first.poses, 16 * i));
+  };
+  app.moveTo = (q, options) => moveTo(app, q, options);
+  const first = new Set(store.fields.keys());
+  // fields of panels
+  app.readLink = () => Object.fromEntries(Object.entries(readLink(store, hash)).filter(([name]) => !first.has(name)));
+  connect(app, layout);
+  connectTable?.(app); // a page without a table leaves it out
+  connectStructures?.(app); // and a page without Python this
+  buildModes(app, layout);
+  buildInspector(layout.inspector, app);
+  buildTools(app, layout);
+  openState(app, mode, state);
+  app.stage.draw();
+  if (!hash.includes("view=") && !data.run && !app.stage.showsAll) app.stage.fit();
+  document.title = data.title;
+  document.body.dataset.ready = app.stage.isPlain ? "plain" : "webgl";
+  document.body.dataset.readyAfter = String(Math.round(performance.now()));
+  offerTour(app, layout.stage.parentElement);
+  shown(app);
+  return app;
+}
+
+// Remove a page, so that another one takes its place: nothing of it runs any more.
+function close(app, host) {
+  app.part?.leave?.();
+  app.player.play(false);
+  app.keys.stop();
+  app.stage.close();
+  document.querySelector("dialog")?.close();
+  host.replaceChildren();
+  host.classList.remove("taught"); // by a lesson
+}
+
+function defineState({ data, store }) {
+  const { first, run } = data;
+  store.define("mode", "", { link: true });
+  store.define("q", Float64Array.from(first.q), { undo: true, link: true });
+  store.define("qd", Float64Array.from(first.qd), { undo: true, link: true });
+  store.define("parameters", Float64Array.from(first.parameters), { undo: true, link: first.parameters.length > 0 });
+  store.define("time", run ? run.t[0] : 0);
+  store.define("playing", false);
+  store.define("speed", 1);
+  store.define("motion", null);
+  store.define("ghost", null);
+  store.define("picked", -1, { link: true });
+  store.define("hidden", new Set(), {
+    undo: true,
+    link: { write: (x) => [...x].join("."), read: (t) => new Set(t.split(".").filter(Boolean).map(Number)) },
+  });
+  store.define("show", firstShown(data), { link: true });
+  store.define("units", "deg", { link: true });
+  store.define("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  store.define("message", "");
+  store.define("history", 0);
+}
+
+function buildLayout(host, { data, store }) {
+  const parts = {
+    modes: el("nav", { class: "modes", "aria-label": "modes" }),
+    tools: el("div", { class: "tools" }),
+    left: el("aside", { class: "left", "aria-label": "panel", tabindex: "-1" }),
+    stage: el(
+      "div",
+      {
+        class: "stage",
+        tabindex: "0",
+        role: "application",
+        "aria-label": "The mechanism in three dimensions. Drag to rotate the view, use the wheel to zoom.",
+      },
+      el("canvas", { class: "solid" }),
+      el("canvas", { class: "overlay" }),
+    ),
+    views: el("div", { class: "views" }),
+    message: el("p", { class: "message", role: "status" }),
+    player: el("div", { class: "player", role: "group", "aria-label": "player" }),
+    plots: el("section", { class: "plots", "aria-label": "plots", hidden: true }),
+    inspector: el("aside", { class: "inspector", "aria-label": "inspector" }),
+  };
+  const tabs = el(
+    "nav",
+    { class: "phone", "aria-label": "parts of the page" },
+    ["panel", "plots", "inspector"].map((name) =>
+      el("button", {
+        type: "button",
+        text: name,
+        "aria-pressed": String(name === "panel"),
+        onclick: (event) => {
+          host.dataset.part = name;
+          for (const button of event.target.parentElement.children)
+            button.setAttribute("aria-pressed", String(button === event.target));
+        },
+      }),
+    ),
+  );
+  host.dataset.part = "panel";
+  host.append(
+    el(
+      "header",
+      {},
+      el("span", { class: "brand", text: "Kinetree" }),
+      el("h1", { text: data.title }),
+      parts.modes,
+      parts.tools,
+    ),
+    parts.left,
+    el(
+      "main",
+      {},
+      el("div", { class: "stagebox" }, parts.stage, parts.views, parts.message),
+      parts.player,
+      parts.plots,
+    ),
+    parts.inspector,
+    tabs,
+  );
+  store.on(["message"], () => {
+    parts.message.textContent = store.get("message");
+  });
+  return parts;
+}
+
+// Join state and picture: time sets the state of the motion, every change of either redraws.
+function connect(app, layout) {
+  const { store, stage, kernel, model } = app;
+  const sampled = (motion, index) => {
+    if (motion.poses) return motion.matrices(motion.t[index]);
+    return app.matrices(motion.q.subarray(index * model.nq, (index + 1) * model.nq));
+  };
+  stage.compose = sceneOf(app, app.matricesNow, sampled, (time) => {
+    const ghost = store.get("ghost");
+    return {
+      ghost: ghost && kernel ? app.matrices(ghost.state(time).q, ghost.numbers) : null,
+      layers: [app.part?.layer?.()].filter(Boolean),
+    };
+  });
+  stage.view.clicks.push((grab) => {
+    const hit = grab.hit();
+    store.set({ picked: hit ? hit.body : -1 });
+  });
+  store.on(["parameters"], () => {
+    if (kernel) kernel.parameters.set(store.get("parameters"));
+  }); // the first entries; numbers of the table follow
+  app.followDrawing = bindDrawing(app.data.scene, model);
+  followParameters(app);
+  store.on(["ghost"], () => {
+    const ghost = store.get("ghost");
+    if (!ghost || !kernel || ghost.numbers) return;
+    ghost.settle?.();
+    ghost.numbers = kernel.snapshot(); // it keeps the numbers with which it was computed
+  });
+  store.on(["time", "motion"], () => {
+    const motion = store.get("motion");
+    if (motion && motion.count) store.set(motion.state(store.get("time")), { by: "player" });
+  });
+  store.on(
+    ["q", "qd", "time", "motion", "ghost", "parameters", "show", "hidden", "picked", "units", "mode", "history"],
+    () => stage.refresh(),
+  );
+  store.on(["show"], () => stage.setFollow(store.get("show").follow, app.matricesNow()));
+  store.on(["theme"], () => setTheme(app));
+  layout.views.append(
+    ...[
+      ["front", "1"],
+      ["top", "2"],
+      ["side", "3"],
+      ["fit", "4"],
+    ].map(([name, key]) =>
+      el("button", {
+        type: "button",
+        text: name,
+        title: `${name === "fit" ? "fit the mechanism into the picture" : `look from the ${name}`} (${key})`,
+        onclick: () => look(app, name),
+      }),
+    ),
+  );
+  if (stage.isPlain) app.say("WebGL is not available here: drawn without a graphics processor.");
+}
+
+function moveTo(app, q, { held = [], undo = "move joints" } = {}) {
+  const { store, kernel, player } = app;
+  player.play(false);
+  const made = kernel.close(q, { held });
+  if (!made.closed) {
+    app.say("The loops do not close here: this position cannot be reached.");
+    store.notify(["q"], "refused");
+    return false;
+  }
+  if (store.get("message").startsWith("The loops")) app.say("");
+  store.set({ q: made.q }, { undo });
+  return true;
+}
+
+function buildModes(app, layout) {
+  const { kernel, store } = app;
+  const offered = PANELS.filter(
+    (panel) => (panel.needs.length === 0 || kernel?.has(...panel.needs)) && (panel.suits?.(app) ?? true),
+  );
+  app.panels = offered;
+  const built = new Map();
+  const buttons = offered.map((panel) =>
+    el("button", {
+      type: "button",
+      text: panel.name,
+      title: `${panel.title} (${panel.key})`,
+      onclick: () => store.set({ mode: panel.name }),
+    }),
+  );
+  layout.modes.append(...buttons);
+  function choose() {
+    const panel = offered.find((p) => p.name === store.get("mode"));
+    if (!panel) return;
+    app.part?.leave?.();
+    app.say("");
+    if (!built.has(panel)) {
+      const host = el("div", { class: "panel" });
+      built.set(panel, { host, part: panel.build(host, app) || {} });
+    }
+    const { host, part } = built.get(panel);
+    layout.left.replaceChildren(host);
+    layout.left.scrollTop = 0;
+    app.part = part;
+    part.enter?.();
+    buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(offered[k] === panel)));
+    app.stage.refresh();
+  }
+  app.choose = choose;
+  store.on(["mode"], choose);
+}
+
+// The first state: that of the link, or the given one, else the first panel, playing where there is a run.
+function openState(app, before, state) {
+  const { store, data, player, stage, hash } = app;
+  const known = app.panels.map((p) => p.name);
+  const { mode: linked, ...given } = readLink(store, hash);
+  const usual = (app.panels.find((p) => !p.later) || app.panels[0])?.name;
+  const mode = [linked, before].find((name) => known.includes(name)) || usual;
+  store.set({ ...state, ...given });
+  setTheme(app);
+  store.set({ mode });
+  const view = /[#&]view=([-0-9.,e]+)/.exec(hash);
+  if (view) {
+    const [azimuth, elevation, distance, ...target] = view[1].split(",").map(Number);
+    if ([azimuth, elevation, distance, ...target].every(Number.isFinite) && target.length === 3)
+      stage.view.set({ azimuth, elevation, distance, target });
+  }
+  const at = /[#&]t=(-?[0-9.]+)/.exec(hash);
+  if (at) player.seek(Number(at[1]));
+  else if (data.run && !matchMedia("(prefers-reduced-motion: reduce)").matches) player.play(true);
+}

@@ -1,0 +1,119 @@
+// A number that can be typed and slid: a name, a slider where it has bounds, a box, its unit, and a message below it.
+
+import { breakable, el, isLong } from "./elements.js";
+import { neat, short, shownUnit } from "./units.js";
+
+/**
+ * Returns an element with set(value) and refresh(), for a change of units. Numbers are those of the model: radians and
+ * SI units. The slider spans the limits, or `slider`, [low, high] or false for none; numbers beyond it can be typed.
+ * `change` may return a sentence why it refuses a number, which is then shown below the box. `fixed` makes the number
+ * readable only. `text` writes numbers.
+ * @param {{ store: import("./store.js").Store, label: string, unit?: string, value: number, lower?: ?number,
+ *   upper?: ?number, slider?: number[] | false | null, change: (value: number, done?: boolean) => any, title?: string,
+ *   fixed?: boolean, text?: ?((value: number) => string) }} options
+ */
+export function numberControl({
+  store,
+  label,
+  unit = "",
+  value,
+  lower = null,
+  upper = null,
+  slider = null,
+  change,
+  title,
+  fixed = false,
+  text = null,
+}) {
+  let current = value;
+  const [low, high] = slider === false ? [null, null] : slider || [lower, upper];
+  const range = low !== null && high !== null && high > low;
+  const shown = text || (range ? short : neat); // beside a slider numbers vary, and their digits stay aligned
+  const name = el("span", { class: "name", title: title || label }, breakable(label));
+  const track = range
+    ? el("input", { type: "range", min: "0", max: "1", step: "any", "aria-label": `${title || label}, slider` })
+    : null;
+  const box = el("input", {
+    type: "text",
+    inputmode: "decimal",
+    class: "number",
+    "aria-label": title || label,
+    autocomplete: "off",
+    spellcheck: "false",
+    readOnly: fixed,
+  });
+  const unitText = el("span", { class: "unit" });
+  const message = el("p", { class: "error", hidden: true, role: "alert" });
+  const row = el(
+    "div",
+    { class: range ? `control${isLong(label) ? " long" : ""}` : "control plain" },
+    name,
+    track,
+    box,
+    unitText,
+    message,
+  );
+
+  const say = (fault) => {
+    message.textContent = fault;
+    message.hidden = !fault;
+    box.setAttribute("aria-invalid", String(Boolean(fault)));
+  };
+  const factor = () => shownUnit(unit, store.get("units")).factor;
+  function show() {
+    if (document.activeElement !== box) box.value = shown(current * factor());
+    box.dataset.value = String(current);
+    if (track) track.value = (current - low) / (high - low);
+    unitText.textContent = shownUnit(unit, store.get("units")).unit;
+    unitText.classList.toggle("several", unit.includes(", "));
+  }
+  function give(next, done) {
+    const before = current;
+    current = next;
+    show();
+    const fault = change(next, done);
+    if (typeof fault !== "string" || !fault) return;
+    current = before;
+    box.dataset.value = String(before); // the refused text stays in the box until the reader leaves it
+    say(fault);
+  }
+  function typed() {
+    if (fixed || box.value === shown(current * factor())) return say(""); // typed again as it is shown: all digits stay
+    const entry = box.value.trim().replace(",", ".");
+    const given = Number(entry) / factor();
+    if (entry === "" || !Number.isFinite(given)) return say("Type a number, such as 0.5 or 1e-3.");
+    const bound = (x) => `${short(x * factor())} ${unitText.textContent}`;
+    if (lower !== null && given < lower - 1e-12) return say(`The least value is ${bound(lower)}.`);
+    if (upper !== null && given > upper + 1e-12) return say(`The largest value is ${bound(upper)}.`);
+    say("");
+    give(given, true);
+  }
+  if (track) {
+    track.addEventListener("input", () => {
+      say("");
+      give(low + Number(track.value) * (high - low), false);
+    });
+    track.addEventListener("change", () => change(current, true));
+  }
+  box.addEventListener("change", typed);
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") typed();
+    if (event.key === "Escape") box.blur();
+  });
+  box.addEventListener("blur", show);
+  box.addEventListener("focus", () => box.select());
+  show();
+  return Object.assign(row, {
+    set: (next) => {
+      if (next !== current) say("");
+      current = next;
+      show();
+    },
+    refresh: show,
+    say,
+    message,
+    get number() {
+      return current;
+    },
+  });
+}

@@ -1,0 +1,194 @@
+// Controls of forward dynamics: the initial state, and the drives.
+
+import { numberControl } from "./controls.js";
+import { choice, el } from "./elements.js";
+import { shortLabels } from "./names.js";
+
+const button = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
+
+// One target per velocity: the coordinate of the same direction, or 0.
+function targetsOf(kernel, q) {
+  return kernel.coordinates.map((k) => (k < 0 ? 0 : q[k]));
+}
+
+export function drivesOf({ drive, stiffness, damping, torque, target }) {
+  if (drive === "torque") return { torque: Float64Array.from(torque) };
+  if (drive !== "hold") return {};
+  return {
+    stiffness: Float64Array.from(stiffness),
+    damping: Float64Array.from(damping),
+    target: Float64Array.from(target),
+  };
+}
+
+// Gains that hold each joint at a position: its inertia there swings at a frequency [rad/s] with a damping ratio.
+export function heldAt(kernel, q, frequency, ratio) {
+  const inertias = kernel.inertias(q);
+  const gain = (factor) => Array.from(inertias, (x, k) => (kernel.coordinates[k] < 0 ? 0 : factor * x));
+  return { stiffness: gain(frequency ** 2), damping: gain(2 * ratio * frequency), target: targetsOf(kernel, q) };
+}
+
+// Rows of the initial state; setStart(changes, undo) is called with { q } or { qd }.
+export function buildStart(app, setStart) {
+  const { model, store, kernel, data } = app;
+  const half = (unit) => (unit === "rad" ? Math.PI : data.scene.size);
+  const names = shortLabels(model.coordinates.map((c) => c.label));
+  const positions = model.coordinates.map((c, k) =>
+    c.unit === "1"
+      ? null
+      : numberControl({
+          store,
+          label: names[k],
+          title: c.label,
+          unit: c.unit,
+          value: store.get("start").q[k],
+          lower: c.lower,
+          upper: c.upper,
+          slider: [c.lower ?? -half(c.unit), c.upper ?? half(c.unit)],
+          change: (x) => {
+            const q = Float64Array.from(store.get("start").q);
+            q[k] = x;
+            const made = kernel.close(q, { held: c.velocity < 0 ? [] : [c.velocity] });
+            if (!made.closed) return app.say("The loops do not close here: this position cannot be reached.");
+            setStart({ q: Array.from(made.q) }, `start at ${c.label}`);
+          },
+        }),
+  );
+  const short = shortLabels(model.velocities.map((v) => v.label));
+  const velocities = model.velocities.map((v, k) =>
+    numberControl({
+      store,
+      label: short[k],
+      title: v.label,
+      unit: v.unit,
+      value: store.get("start").qd[k],
+      slider: v.unit === "rad/s" ? [-10, 10] : [-2, 2],
+      change: (x) => {
+        const { q, qd } = store.get("start");
+        const next = Float64Array.from(qd);
+        next[k] = x;
+        setStart(
+          { qd: Array.from(kernel.closeVelocities(Float64Array.from(q), next, { held: [k] })) },
+          `start with ${v.label}`,
+        );
+      },
+    }),
+  );
+  const rows = el("div", {}, positions.filter(Boolean));
+  const tabs = choice(["position", "velocity"], {
+    label: "initial state",
+    value: "position",
+    change: (which) => rows.replaceChildren(...(which === "position" ? positions.filter(Boolean) : velocities)),
+  });
+  const refresh = () => {
+    const { q, qd } = store.get("start");
+    positions.forEach((row, k) => row && row.set(q[k]));
+    velocities.forEach((row, k) => row.set(qd[k]));
+  };
+  return { element: [tabs, rows], refresh };
+}
+
+// Rows of the drives; change(changes, undo) is called with changes of the store's field `forward`.
+export function buildDrives(app, change) {
+  const { model, store, kernel, data } = app;
+  const settings = () => store.get("forward");
+  const set = (name, k, x) =>
+    change(
+      { [name]: settings()[name].map((old, j) => (j === k ? x : old)) },
+      `${name} of ${model.velocities[k].label}`,
+    );
+  const names = shortLabels(model.velocities.map((v) => v.label));
+  const most = (v) => model.joints[v.joint].effort[0] ?? null;
+  const torques = model.velocities.map((v, k) =>
+    numberControl({
+      store,
+      label: names[k],
+      title: v.label,
+      unit: v.effort,
+      value: settings().torque[k],
+      slider: [-(most(v) ?? 50), most(v) ?? 50],
+      change: (x) => set("torque", k, x),
+    }),
+  );
+  const half = (unit) => (unit === "rad" ? Math.PI : data.scene.size);
+  const targets = kernel.coordinates.map((c, k) =>
+    c < 0
+      ? null
+      : numberControl({
+          store,
+          label: names[k],
+          title: model.velocities[k].label,
+          unit: model.coordinates[c].unit,
+          value: settings().target[k],
+          slider: [
+            model.coordinates[c].lower ?? -half(model.coordinates[c].unit),
+            model.coordinates[c].upper ?? half(model.coordinates[c].unit),
+          ],
+          change: (x) => set("target", k, x),
+        }),
+  );
+  // New gains for the present targets.
+  const gains = (changes) => {
+    const { frequency, ratio, target } = { ...settings(), ...changes };
+    const q = Float64Array.from(store.get("q"));
+    target.forEach((x, k) => {
+      if (kernel.coordinates[k] >= 0) q[kernel.coordinates[k]] = x;
+    });
+    return { ...changes, ...heldAt(kernel, q, frequency, ratio), target };
+  };
+  const here = () => heldAt(kernel, store.get("q"), settings().frequency, settings().ratio);
+  const masters = [
+    numberControl({
+      store,
+      label: "frequency",
+      title: "of each joint on its spring",
+      unit: "1/s",
+      value: settings().frequency,
+      lower: 0,
+      upper: 200,
+      slider: false,
+      change: (x) => change(gains({ frequency: x }), "frequency"),
+    }),
+    numberControl({
+      store,
+      label: "damping ratio",
+      title: "1 returns fastest without overshoot",
+      value: settings().ratio,
+      lower: 0,
+      upper: 10,
+      slider: false,
+      change: (x) => change(gains({ ratio: x }), "damping ratio"),
+    }),
+  ];
+  const hold = button("Hold here", "targets at the present position", () => change(here(), "hold here"));
+  const rows = el("div", {});
+  const tabs = choice(["none", "torque", "hold"], {
+    label: "drives",
+    value: settings().drive,
+    titles: {
+      none: "no drives: free fall",
+      torque: "constant torques and forces",
+      hold: "a spring and a damper in every joint, toward a target",
+    },
+    change: (drive) => change({ drive, ...(drive === "hold" && settings().drive !== "hold" ? here() : {}) }, "drives"),
+  });
+  let shown = null;
+  const refresh = () => {
+    const { drive, torque, target, frequency, ratio } = settings();
+    tabs.set(drive);
+    torques.forEach((row, k) => row.set(torque[k]));
+    targets.forEach((row, k) => row && row.set(target[k]));
+    masters.forEach((row, k) => row.set([frequency, ratio][k]));
+    if (shown === drive) return;
+    shown = drive;
+    rows.replaceChildren(
+      ...(drive === "torque"
+        ? torques
+        : drive === "hold"
+          ? [...masters, el("div", { class: "buttons" }, hold), ...targets.filter(Boolean)]
+          : []),
+    );
+  };
+  refresh();
+  return { element: [tabs, rows], refresh };
+}

@@ -1,0 +1,65 @@
+// Measures of a Jacobian: how freely a frame moves, and its ellipsoid of velocities.
+
+import { frameJacobian, randomPosition } from "./inverse_kinematics.js";
+import { rankOf, singularValues } from "./linear.js";
+import { seeded } from "./random_numbers.js";
+import { columns, scale } from "./vectors.js";
+
+const NEAR = 0.02; // a smallest singular value below this part of the largest one counts as near singular
+const RANK = 1e-6; // singular values below this part of the largest one are zero
+const LARGE = 0.22; // of the size of the mechanism: the largest semiaxis of the ellipsoid
+
+// The product of the singular values of the translation alone.
+export function translationMeasure(app, frame, J) {
+  const { values } = decomposed(app, J, 3);
+  return values.slice(0, ranks(app, frame).translation).reduce((p, x) => p * x, 1);
+}
+
+// { measure, condition, singular, ellipsoid(at) } of J [6, nv]: the product of the singular values of the translation,
+// as many as the frame has at other positions, in units of the size of the mechanism; the ratio of largest and smallest
+// of all six rows.
+export function manipulability(app, frame, J) {
+  const size = app.data.scene.size;
+  const expected = ranks(app, frame);
+  const all = decomposed(app, J, 0).values;
+  const { values: along, right: vectors } = decomposed(app, J, 3);
+  const least = all[expected.whole - 1] ?? 0;
+  return {
+    measure: along.slice(0, expected.translation).reduce((p, x) => p * x, 1),
+    condition: least > 0 ? all[0] / least : Infinity,
+    singular: least < NEAR * all[0] || (along[expected.translation - 1] ?? 0) < NEAR * along[0],
+    ellipsoid(at) {
+      const k = (LARGE * size) / (along[0] || 1);
+      const [x, y, z] = vectors.map((v, i) => scale(Math.max(k * along[i], 0.004 * size), v));
+      return { solid: "ball", matrix: columns(x, y, z, at), color: app.stage.palette.accent.slice(0, 3), alpha: 0.3 };
+    },
+  };
+}
+
+// Singular values of the rows of J [6, nv] from `first` on, with translations in parts of the size of the mechanism;
+// `right` are directions of the rows.
+function decomposed({ model, data }, J, first) {
+  const { nv } = model;
+  const m = 6 - first;
+  const rows = (_, k) => J[(first + (k % m)) * nv + Math.floor(k / m)] / (first + (k % m) < 3 ? 1 : data.scene.size);
+  return singularValues(Float64Array.from({ length: nv * m }, rows), nv, m);
+}
+
+const known = new WeakMap(); // by app, then by name of the frame
+
+// The ranks of the Jacobian at positions that are not singular, found at a few random ones.
+function ranks(app, frame) {
+  const table = known.get(app) || known.set(app, new Map()).get(app);
+  if (!table.has(frame.name)) {
+    const { kernel } = app;
+    const found = { whole: 0, translation: 0 };
+    const random = seeded(7);
+    for (let k = 0; k < 4; k++) {
+      const J = frameJacobian(kernel, randomPosition(app, random), frame);
+      found.whole = Math.max(found.whole, rankOf(decomposed(app, J, 0).values, RANK));
+      found.translation = Math.max(found.translation, rankOf(decomposed(app, J, 3).values, RANK));
+    }
+    table.set(frame.name, found);
+  }
+  return table.get(frame.name);
+}

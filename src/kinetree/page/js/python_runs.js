@@ -1,0 +1,208 @@
+// Runs in Python, from the mode Forward: methods that the page does not have, tolerances, contacts, and long times. The
+// page stays responsive; the run can be cancelled, and becomes the motion that the page shows.
+
+import { listed, touchingFrames } from "./contact_note.js";
+import { numberControl } from "./controls.js";
+import { el, section } from "./elements.js";
+import { tomlText } from "./model_files.js";
+import { Motion } from "./motion.js";
+import { RunCloud } from "./run_cloud.js";
+import { server } from "./server.js";
+
+// What the actions take of a panel: the start, the drives, and the numbers that the reader changed.
+function taken(app, start, drives) {
+  const plain = (table) => Object.fromEntries(Object.entries(table).map(([key, x]) => [key, Array.from(x)]));
+  return {
+    ...(app.table?.isEdited() ? { model: tomlText(app) } : {}),
+    ...plain(start),
+    drives: plain(drives),
+    parameters: Object.fromEntries(app.model.parameters.map((p, k) => [p.name, app.store.get("parameters")[k]])),
+  };
+}
+
+// A cloud of runs in Python, on all cores: a Promise of a RunCloud whose runs are those that are drawn.
+export async function cloudInPython(
+  app,
+  { start, drives, step, seconds, runs, spread, spreadVelocity, frame, onProgress, signal },
+) {
+  const found = await server.call(
+    "batch",
+    {
+      ...taken(app, start, drives),
+      duration: seconds,
+      runs,
+      spread,
+      spread_qd: spreadVelocity,
+      dt: step,
+      frame: frame.name,
+    },
+    { onProgress, signal },
+  );
+  const drawn = found.points.length / (3 * found.samples);
+  const bands = (all, count) =>
+    Array.from({ length: count }, (_, i) =>
+      Array.from({ length: 5 }, (_, j) => all.subarray((5 * i + j) * found.samples, (5 * i + j + 1) * found.samples)),
+    );
+  const made = new RunCloud(app, {
+    start,
+    drives,
+    step,
+    seconds,
+    runs: drawn,
+    spread,
+    spreadVelocity,
+    samples: found.samples,
+    frame,
+  });
+  const q = bands(found.q_bands, found.q_bands.length / (5 * found.samples));
+  return Object.assign(made, {
+    points: Float64Array.from(found.points),
+    count: drawn,
+    failed: found.failed,
+    total: found.runs,
+    bands: { point: bands(found.point_bands, 3), q: app.model.coordinates.map((_, i) => q[i] || null), count: drawn },
+  });
+}
+
+const LONGEST = 3600; // [s], as studio/actions/runs.py
+
+// start(): { q, qd }; drives(): those of the panel; shown(motion, run): the run has ended.
+export function buildPythonRuns(app, { start, drives, shown }) {
+  const { store } = app;
+  const settings = { method: "auto", duration: 10, step: 1, rtol: 1e-8, friction: 0.7 };
+  const feet = touchingFrames(app.model);
+  const floor = el("input", { type: "checkbox", checked: true });
+  const stands = feet.length
+    ? [
+        el(
+          "label",
+          { class: "check", title: "hard contact with Coulomb friction, at these points alone" },
+          floor,
+          `floor under ${listed(feet)}`,
+        ),
+        numberControl({
+          store,
+          label: "friction",
+          title: "friction of the floor, Coulomb's coefficient",
+          value: settings.friction,
+          lower: 0,
+          upper: 10,
+          slider: false,
+          change: (x) => {
+            settings.friction = x;
+          },
+        }),
+      ]
+    : [];
+  let fixed = new Set();
+  let running = null;
+  const message = el("p", { class: "hint", role: "status" });
+  const bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "progress of the run in Python" });
+  const number = (label, unit, key, lower, upper) =>
+    numberControl({
+      store,
+      label,
+      unit,
+      value: settings[key],
+      lower,
+      upper,
+      slider: false,
+      change: (x) => {
+        settings[key] = x;
+      },
+    });
+  const rows = {
+    duration: number("duration", "s", "duration", 1e-3, LONGEST),
+    step: number("time step", "ms", "step", 1e-3, 1e3),
+    rtol: number("tolerance", "", "rtol", 1e-14, 0.1),
+  };
+  const pick = el(
+    "select",
+    {
+      "aria-label": "method",
+      onchange: () => {
+        settings.method = pick.value;
+        refresh();
+      },
+    },
+    el("option", { value: "auto", text: "auto" }),
+  );
+  const go = el("button", {
+    type: "button",
+    text: "Run in Python",
+    title: "simulate by the library, with its methods",
+    onclick: run,
+  });
+  const stop = el("button", {
+    type: "button",
+    text: "Cancel",
+    title: "cancel the run",
+    hidden: true,
+    onclick: () => {
+      running?.abort();
+      message.textContent = "Cancelling, as soon as the present step of the work has ended ...";
+    },
+  });
+
+  function refresh() {
+    rows.step.hidden = !fixed.has(settings.method);
+    rows.rtol.hidden = fixed.has(settings.method);
+  }
+  function busy(on) {
+    go.disabled = on;
+    stop.hidden = bar.hidden = !on;
+  }
+  async function run() {
+    running = new AbortController();
+    bar.value = 0;
+    busy(true);
+    message.textContent = "Compiling the equations of motion ...";
+    const began = performance.now();
+    const { method, duration, step, rtol } = settings;
+    try {
+      const found = await server.call(
+        "simulate",
+        {
+          ...taken(app, start(), drives()),
+          duration,
+          method,
+          ...(fixed.has(method) ? { dt: 1e-3 * step } : { rtol }),
+          ...(feet.length && floor.checked ? { floor: settings.friction } : {}),
+        },
+        {
+          onProgress: (share) => {
+            bar.value = share;
+            if (!running.signal.aborted) message.textContent = "Running ...";
+          },
+          signal: running.signal,
+        },
+      );
+      const seconds = ((performance.now() - began) / 1000).toFixed(1);
+      message.textContent = `${found.run.method}: ${found.run.status}, ${seconds} s`;
+      shown(Motion.recorded(app.model, found.run), found.run);
+    } catch (error) {
+      message.textContent = error.name === "AbortError" ? "Cancelled." : error.message;
+    } finally {
+      busy(false);
+    }
+  }
+  server.call("methods").then(
+    ({ methods }) => {
+      fixed = new Set(methods.filter((m) => m.fixed).map((m) => m.name));
+      pick.replaceChildren(...methods.map((m) => el("option", { value: m.name, text: m.name, title: m.what })));
+      refresh();
+    },
+    (error) => {
+      message.textContent = error.message;
+    },
+  );
+  refresh();
+  return section(
+    "In Python",
+    el("label", { class: "control turns" }, el("span", { class: "name", text: "method" }), pick),
+    ...Object.values(rows),
+    ...stands,
+    el("div", { class: "buttons" }, go, stop, bar),
+    message,
+  );
+}

@@ -1,0 +1,208 @@
+// The stage: the mechanism in three dimensions. `compose` returns what is to be drawn, as a scene:
+//   { matrices: one per body, show: { names, axes, ... }, hidden: Set of bodies, picked: body or -1,
+//     trails: [{ points, done, color }], arrows: [{ name, group, unit, origin, vector, length }], layers: [...] }
+// A layer is what a panel adds: { items, lines, marks, labels, arrows }, each a list and each optional.
+//   item: { matrix, solid: "rod" | "cone" | "ball", color, alpha }       line: { points, strip, color, width, fits }
+//   label: { text, at, color, strong }                                   marks are items that nothing hides.
+// A line that `fits` is part of what the view is fitted to. `refresh` draws at the next frame of the screen.
+
+import { oncePerFrame } from "./frames.js";
+import { ellipsoids, jointLines, massItems, pointMasses } from "./inertia_marks.js";
+import { drawLabels } from "./labels.js";
+import { painterRenderer } from "./painter.js";
+import { pickItem } from "./picking.js";
+import { arrowItems, shownArrows, stageLabels } from "./stage_arrows.js";
+import { axisLines, bodyItems, extent, floorLines, frameMatrices } from "./stage_items.js";
+import { IDENTITY, add, originOf, rayThrough, scale, shadowMatrix, sub, unit } from "./vectors.js";
+import { View } from "./view.js";
+import { webglRenderer } from "./webgl.js";
+
+export class Stage {
+  constructor(host, scene, model, { embedded = false } = {}) {
+    this.host = host;
+    this.scene = scene;
+    this.model = model;
+    this.canvas = host.querySelector(".solid");
+    this.overlay = host.querySelector(".overlay");
+    this.solids = { vertices: scene.vertices, faces: scene.faces };
+    this.renderer = webglRenderer(this.canvas, this.solids);
+    this.isPlain = this.renderer === null;
+    if (this.isPlain) this.renderer = painterRenderer(this.canvas, this.solids);
+    this.paper = null; // a canvas for print, on which the picture is painted too
+    this.up = scene.camera.axes[2];
+    const [e1, e2] = scene.camera.axes;
+    this.light = unit(add(this.up, add(scale(0.35, e1), scale(-0.45, e2))));
+    this.shadow = scene.floor === null ? null : shadowMatrix(this.light, this.up, scene.floor);
+    this.palette = null;
+    this.compose = () => null;
+    this.refresh = oncePerFrame(() => this.draw());
+    this.follow = scene.follows;
+    this.view = new View(host, scene.camera, { embedded, changed: () => this.refresh() });
+    if (this.follow) this.view.first.target = [0, 0, 0]; // an offset from the middle of the bodies
+    this.view.reset();
+    this.view.pick = (camera, x, y) => pickItem(this.items || [], this.solids, camera.eye, rayThrough(camera, x, y));
+    this.sizes = new ResizeObserver(() => this.refresh());
+    this.sizes.observe(host);
+  }
+
+  // Draw no more, and free the memory of the graphics processor: browsers keep few contexts.
+  close() {
+    this.compose = () => null;
+    this.sizes.disconnect();
+    this.renderer.close?.();
+  }
+
+  // Colors of the theme, from the style sheet.
+  readTheme() {
+    const style = getComputedStyle(this.host);
+    const value = (name, other) => style.getPropertyValue(name).trim() || other;
+    const numbers = (name, other) => value(name, other).split(",").map(Number);
+    this.palette = {
+      text: value("--ink", "#26303d"),
+      halo: value("--halo", "rgba(255, 255, 255, 0.9)"),
+      font: style.fontFamily,
+      floor: numbers("--floor", "0.55,0.62,0.70,0.55"),
+      shade: numbers("--shade", "0.12,0.17,0.24,0.16"),
+      trail: numbers("--trail", "0.78,0.33,0.24,1"),
+      accent: numbers("--mark", "0.12,0.42,0.72,1"),
+      scale: Number(value("--label", "1")),
+      lift: Number(value("--lift", "0")),
+    };
+    this.refresh();
+  }
+
+  middle(matrices) {
+    return matrices.length ? scale(1 / matrices.length, matrices.map(originOf).reduce(add)) : [0, 0, 0];
+  }
+
+  // The target is a point of the ground or, if the camera follows, an offset from the middle of the bodies.
+  setFollow(on, matrices) {
+    if (on === this.follow) return;
+    const middle = this.middle(matrices);
+    this.follow = on;
+    this.view.target = on ? sub(this.view.target, middle) : add(this.view.target, middle);
+    this.refresh();
+  }
+
+  draw() {
+    const scene = this.compose();
+    if (!scene) return;
+    if (!this.palette) this.readTheme();
+    const { canvas, overlay } = this;
+    const ratio = Math.min(window.devicePixelRatio || 1, 2);
+    for (const c of [canvas, overlay, ...(this.paper ? [this.paper] : [])]) {
+      const [w, h] = [Math.max(1, Math.round(c.clientWidth * ratio)), Math.max(1, Math.round(c.clientHeight * ratio))];
+      if (c.width !== w || c.height !== h) [c.width, c.height] = [w, h];
+    }
+    const target = this.follow ? add(this.middle(scene.matrices), this.view.target) : this.view.target;
+    const camera = (this.view.shown = this.view.matrices(canvas.width / canvas.height, target));
+    const picture = this.picture(scene, camera, target);
+    this.items = picture.items;
+    this.renderer.draw(picture);
+    overlay.getContext("2d").clearRect(0, 0, overlay.width, overlay.height);
+    this.drawn = drawLabels(overlay, stageLabels(this, scene), camera, ratio, this.palette);
+    if (this.paper) this.paint(picture);
+  }
+
+  picture(scene, camera, target) {
+    const { show, matrices } = scene;
+    const layers = scene.layers || [];
+    const items = [
+      ...bodyItems(this, scene),
+      ...(scene.ghost ? bodyItems(this, { ...scene, matrices: scene.ghost, picked: -1 }, 0.25) : []),
+    ];
+    const lines = (scene.trails || []).flatMap(({ points, done, color = this.palette.trail }) => [
+      { points, strip: true, color: [...color.slice(0, 3), 0.3], width: 1.2 },
+      { points: points.subarray(0, done), strip: true, color, width: 2 },
+    ]);
+    if (show.axes)
+      lines.push(...axisLines([IDENTITY, ...matrices, ...frameMatrices(this.model, matrices)], 0.09 * this.scene.size));
+    if (show.joints) lines.push(...jointLines(this, matrices));
+    if (show.masses) items.push(...massItems(this, scene));
+    if (show.ellipsoids) items.push(...ellipsoids(this, scene));
+    if (show.points) items.push(...pointMasses(this, scene));
+    const marks = shownArrows(scene).flatMap((arrow) => arrowItems(this, arrow));
+    for (const layer of layers) {
+      items.push(...(layer.items || []).map((item) => this.stretched(item)));
+      marks.push(...(layer.marks || []).map((item) => this.stretched(item)));
+      lines.push(...(layer.lines || []));
+    }
+    return {
+      camera,
+      lines,
+      marks,
+      items: items.filter((item) => item.count > 0),
+      up: this.up,
+      light: this.light,
+      floor: this.scene.floor === null || show.floor === false ? [] : [floorLines(this, target)],
+      shadow: show.floor === false ? null : this.shadow,
+      shade: this.palette.shade,
+      lift: this.palette.lift,
+    };
+  }
+
+  solid(name) {
+    const [first, count] = this.scene.ranges[this.scene.solids[name]];
+    return { first, count };
+  }
+
+  stretched(item) {
+    return item.solid ? { ...this.solid(item.solid), ...item } : item;
+  }
+
+  // Whether the whole mechanism is in the picture, as it was drawn last.
+  get showsAll() {
+    const m = this.view.shown.both;
+    const middle = this.follow ? this.middle(this.compose().matrices) : [0, 0, 0];
+    return extent(this, this.compose())
+      .map((p) => sub(p, middle))
+      .every(([x, y, z]) => {
+        const w = m[3] * x + m[7] * y + m[11] * z + m[15];
+        return [0, 1].every((i) => Math.abs(m[i] * x + m[4 + i] * y + m[8 + i] * z + m[12 + i]) <= 0.97 * w);
+      });
+  }
+
+  // Fit the mechanism into the picture; with poses `along` a motion, all of them.
+  fit(along = []) {
+    const scene = this.compose();
+    if (!scene) return;
+    const points = [
+      ...[scene, ...along.map((matrices) => ({ ...scene, matrices }))].flatMap((one) => extent(this, one)),
+      ...(scene.layers || []).flatMap((layer) =>
+        (layer.lines || [])
+          .filter((line) => line.fits)
+          .flatMap(({ points: p }) => {
+            return Array.from({ length: p.length / 3 }, (_, k) => [p[3 * k], p[3 * k + 1], p[3 * k + 2]]);
+          }),
+      ),
+    ];
+    const middle = this.follow ? this.middle(scene.matrices) : [0, 0, 0];
+    this.view.fit(
+      points.map((p) => sub(p, middle)),
+      this.canvas.width / this.canvas.height,
+    );
+  }
+
+  // Paint on the canvas for print. It gets finished images: in print, a cleared canvas covers what is below it.
+  paint(picture) {
+    const sheet = document.createElement("canvas");
+    [sheet.width, sheet.height] = [this.paper.width, this.paper.height];
+    painterRenderer(sheet, this.solids).draw(picture);
+    const pen = this.paper.getContext("2d");
+    pen.drawImage(sheet, 0, 0);
+    pen.drawImage(this.overlay, 0, 0);
+  }
+
+  // The picture as a PNG, with the background of the theme.
+  async image() {
+    this.draw();
+    const sheet = document.createElement("canvas");
+    [sheet.width, sheet.height] = [this.canvas.width, this.canvas.height];
+    const pen = sheet.getContext("2d");
+    pen.fillStyle = getComputedStyle(this.host).backgroundColor;
+    pen.fillRect(0, 0, sheet.width, sheet.height);
+    pen.drawImage(this.canvas, 0, 0);
+    pen.drawImage(this.overlay, 0, 0);
+    return new Promise((done) => sheet.toBlob(done, "image/png"));
+  }
+}

@@ -1,0 +1,89 @@
+// The state of a page in one place: fields by name, subscriptions, undo and redo.
+//
+//   store.define("gains", { stiffness: 10 }, { undo: true, link: true });   // a field of a panel's own
+//   store.get("q");  store.set({ q }, { undo: "move joint1" });  store.on(["q", "units"], (store, by) => ...);
+//
+// Values are replaced, never changed in place: set a new array or object. Subscribers run at once, in the order in
+// which they subscribed; pictures wait for the next frame by themselves. A change with `undo`, a text, can be taken
+// back; changes of the same text that follow each other within a second, such as those of a slider, are taken back
+// together.
+
+const TOGETHER = 1000; // [ms]
+const MOST = 200; // states kept for undo
+
+export class Store {
+  constructor() {
+    this.fields = new Map();
+    this.watchers = [];
+    this.past = [];
+    this.future = [];
+    this.stamp = { text: "", time: 0 };
+    this.beyond = {}; // undo(), redo(): what they do where there is nothing left to take back or to do again
+  }
+
+  // undo: whether undo restores the field. link: whether a link contains it; true, or {write(value), read(text)}.
+  define(name, value, { undo = false, link = false } = {}) {
+    this.fields.set(name, { value, undo, link });
+  }
+
+  get(name) {
+    const field = this.fields.get(name);
+    if (!field) throw new Error(`no field '${name}' in the store; known: ${[...this.fields.keys()].join(", ")}`);
+    return field.value;
+  }
+
+  set(changes, { undo = "", by = "" } = {}) {
+    const names = Object.keys(changes).filter((name) => this.get(name) !== changes[name]);
+    if (!names.length) return;
+    if (undo) this.remember(undo);
+    for (const name of names) this.fields.get(name).value = changes[name];
+    this.notify(names, by);
+  }
+
+  on(names, watcher) {
+    const entry = { names: new Set(names), watcher };
+    this.watchers.push(entry);
+    return () => this.watchers.splice(this.watchers.indexOf(entry), 1);
+  }
+
+  notify(names, by) {
+    for (const { names: wanted, watcher } of [...this.watchers]) {
+      if (names.some((name) => wanted.has(name))) watcher(this, by, names);
+    }
+  }
+
+  remember(text) {
+    const now = performance.now();
+    const same = text === this.stamp.text && now - this.stamp.time < TOGETHER;
+    this.stamp = { text, time: now };
+    this.future = [];
+    if (same && this.past.length) return;
+    this.past.push({ text, values: this.undoable() });
+    if (this.past.length > MOST) this.past.shift();
+  }
+
+  undoable() {
+    const kept = [...this.fields].filter(([, field]) => field.undo);
+    return Object.fromEntries(kept.map(([name, field]) => [name, field.value]));
+  }
+
+  undo() {
+    this.travel(this.past, this.future, "undo");
+  }
+  redo() {
+    this.travel(this.future, this.past, "redo");
+  }
+
+  travel(from, to, by) {
+    const entry = from.pop();
+    if (!entry) {
+      this.beyond[by]?.();
+      return;
+    }
+    to.push({ text: entry.text, values: this.undoable() });
+    this.stamp = { text: "", time: 0 };
+    const names = Object.keys(entry.values).filter((name) => this.get(name) !== entry.values[name]);
+    for (const name of names) this.fields.get(name).value = entry.values[name];
+    this.notify([...names, "history"], by);
+  }
+}

@@ -1,0 +1,46 @@
+// Undo and redo beyond the changes of one mechanism, in the studio: back to the one with another structure.
+
+import { isMaking, openMade } from "./replacing.js";
+import { buildArguments } from "./structure.js";
+
+// Defines app.restructure(call, { to, picked, say }): open what an action of Python makes. The lists of mechanisms
+// before and after the present one, as calls that make them again, stay in the session until another mechanism is
+// opened.
+export function connectStructures(app) {
+  const { store, data, session } = app;
+  session.structures ||= { past: [], future: [] };
+  const { past, future } = session.structures;
+
+  // How this mechanism is opened again; null if it cannot be.
+  function present() {
+    if (data.table?.serial) return { action: "build", args: buildArguments(app, store.get("table")) };
+    if (session.made) return session.made;
+    const [where, ...name] = (data.source || "").split("/");
+    const action = { library: "open_library", folder: "open_file" }[where];
+    return action ? { action, args: { name: name.join("/") } } : null;
+  }
+  /**
+   * @param {{ action: string, args: object }} call
+   * @param {{ from?: object[], to?: object[], picked?: number, say?: (text: string) => void }} [options]
+   */
+  app.restructure = async (call, { from, to = past, picked = -1, say = app.say } = {}) => {
+    if (isMaking(app)) return; // a second click changes nothing: the table is still the one before
+    const before = present();
+    const { structures } = session;
+    const options = (data) => ({
+      mode: "Model",
+      state: { picked: Math.min(picked, data.model.bodies.length - 1) },
+      structures,
+      made: call,
+    });
+    const made = await openMade(app, "the changed mechanism", call.action, call.args, { say, given: options });
+    if (!made) return;
+    if (from) from.pop();
+    else future.length = 0;
+    if (before) to.push(before);
+  };
+  const travel = (from, to) => {
+    if (from.length) app.restructure(from[from.length - 1], { from, to });
+  };
+  store.beyond = { undo: () => travel(past, future), redo: () => travel(future, past) };
+}

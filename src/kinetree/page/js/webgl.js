@@ -1,0 +1,181 @@
+// Draw on the graphics processor. A renderer has draw(picture); stage.js describes a picture.
+
+import { multiply } from "./vectors.js";
+
+const SOLID_VERTEX = `#version 300 es
+uniform mat4 both; uniform mat4 model;
+in vec3 place; in vec3 normal; in vec3 color;
+out vec3 at; out vec3 facing; out vec3 paint;
+void main() {
+  vec4 p = model * vec4(place, 1.0);
+  at = p.xyz; facing = transpose(inverse(mat3(model))) * normal; paint = color;
+  gl_Position = both * p;
+}`;
+const SOLID_FRAGMENT = `#version 300 es
+precision highp float;
+uniform vec3 light; uniform vec3 eye; uniform vec3 up; uniform vec4 tint;
+uniform float opacity; uniform float lift; uniform bool flat_;
+in vec3 at; in vec3 facing; in vec3 paint;
+out vec4 result;
+void main() {
+  if (flat_) { result = vec4(tint.rgb * tint.a, tint.a); return; } // colors are multiplied by their opacity
+  vec3 base = mix(tint.a > 0.0 ? tint.rgb : paint, vec3(1.0), lift);
+  vec3 n = normalize(facing), v = normalize(eye - at);
+  if (dot(n, v) < 0.0) n = -n;
+  float diffuse = max(dot(n, light), 0.0);
+  float sky = 0.5 + 0.5 * dot(n, up);
+  float shine = pow(max(dot(n, normalize(light + v)), 0.0), 40.0);
+  vec3 c = base * (0.26 + 0.22 * sky + 0.52 * diffuse + 0.24 * dot(n, v)) + vec3(0.12 * shine);
+  result = vec4(c * opacity, opacity);
+}`;
+// A segment is a strip of four corners, wider than the line by the pixel over which its edges fade.
+const LINE_VERTEX = `#version 300 es
+uniform mat4 both; uniform vec2 size; uniform float width; uniform float near;
+in vec3 from; in vec3 to; out vec3 at; out float side;
+void main() {
+  vec4 p = both * vec4(from, 1.0), q = both * vec4(to, 1.0);
+  bool second = gl_VertexID >= 2;
+  if (p.w < near && q.w < near) { gl_Position = vec4(2.0, 2.0, 2.0, 1.0); return; }
+  vec3 a = from, b = to;
+  if (p.w < near) { float s = (near - p.w) / (q.w - p.w); a = mix(from, to, s); p = mix(p, q, s); }
+  if (q.w < near) { float s = (near - q.w) / (p.w - q.w); b = mix(to, from, s); q = mix(q, p, s); }
+  vec2 along = (q.xy / q.w - p.xy / p.w) * size;
+  float n = length(along);
+  along = n > 0.0 ? along / n : vec2(1.0, 0.0);
+  side = ((gl_VertexID & 1) == 1 ? 0.5 : -0.5) * (width + 1.5);
+  vec2 pixels = vec2(-along.y, along.x) * side + along * (second ? 0.5 : -0.5);
+  vec4 r = second ? q : p;
+  at = second ? b : a;
+  gl_Position = vec4(r.xy + 2.0 * pixels / size * r.w, r.zw);
+}`;
+const LINE_FRAGMENT = `#version 300 es
+precision highp float;
+uniform vec4 color; uniform vec3 middle; uniform float reach; uniform float width;
+in vec3 at; in float side; out vec4 result;
+void main() {
+  float edge = clamp(0.5 * width + 0.5 - abs(side), 0.0, 1.0) * min(width, 1.0);
+  float a = color.a * edge * (1.0 - smoothstep(0.35 * reach, reach, distance(at, middle)));
+  result = vec4(color.rgb * a, a);
+}`;
+
+export function webglRenderer(canvas, solids) {
+  const gl = canvas.getContext("webgl2", { antialias: true, stencil: true });
+  if (!gl) return null;
+
+  function program(vertex, fragment) {
+    const made = gl.createProgram();
+    for (const [kind, text] of [
+      [gl.VERTEX_SHADER, vertex],
+      [gl.FRAGMENT_SHADER, fragment],
+    ]) {
+      const shader = gl.createShader(kind);
+      gl.shaderSource(shader, text);
+      gl.compileShader(shader);
+      if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(shader));
+      gl.attachShader(made, shader);
+    }
+    gl.linkProgram(made);
+    const places = new Map(); // asked once: each question waits for the graphics process
+    const place = (name) => places.get(name) || places.set(name, gl.getUniformLocation(made, name)).get(name);
+    return { made, place };
+  }
+
+  const solid = program(SOLID_VERTEX, SOLID_FRAGMENT);
+  const line = program(LINE_VERTEX, LINE_FRAGMENT);
+  const solidArrays = gl.createVertexArray();
+  gl.bindVertexArray(solidArrays);
+  gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+  gl.bufferData(gl.ARRAY_BUFFER, solids.vertices, gl.STATIC_DRAW);
+  ["place", "normal", "color"].forEach((name, k) => {
+    const at = gl.getAttribLocation(solid.made, name);
+    if (at < 0) return;
+    gl.enableVertexAttribArray(at);
+    gl.vertexAttribPointer(at, 3, gl.FLOAT, false, 36, 12 * k);
+  });
+  gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+  gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, solids.faces, gl.STATIC_DRAW);
+  const lineArrays = gl.createVertexArray();
+  const lineBuffer = gl.createBuffer();
+  gl.bindVertexArray(lineArrays);
+  gl.bindBuffer(gl.ARRAY_BUFFER, lineBuffer);
+  const ends = ["from", "to"].map((name) => gl.getAttribLocation(line.made, name));
+  for (const end of ends) {
+    gl.enableVertexAttribArray(end);
+    gl.vertexAttribDivisor(end, 1);
+  }
+
+  function drawLines(lines, camera) {
+    const ratio = canvas.width / (canvas.clientWidth || canvas.width);
+    gl.useProgram(line.made);
+    gl.bindVertexArray(lineArrays);
+    gl.bindBuffer(gl.ARRAY_BUFFER, lineBuffer);
+    gl.uniformMatrix4fv(line.place("both"), false, camera.both);
+    gl.uniform2f(line.place("size"), canvas.width, canvas.height);
+    gl.uniform1f(line.place("near"), camera.near);
+    gl.depthMask(false);
+    for (const one of lines) {
+      const count = one.strip ? one.points.length / 3 - 1 : one.points.length / 6;
+      if (count < 1) continue;
+      gl.bufferData(gl.ARRAY_BUFFER, one.points, gl.DYNAMIC_DRAW);
+      ends.forEach((end, k) => gl.vertexAttribPointer(end, 3, gl.FLOAT, false, one.strip ? 12 : 24, 12 * k));
+      gl.uniform4fv(line.place("color"), one.color);
+      gl.uniform1f(line.place("width"), (one.width || 1) * ratio);
+      gl.uniform3fv(line.place("middle"), one.middle || [0, 0, 0]);
+      gl.uniform1f(line.place("reach"), one.reach || 1e30);
+      gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, count);
+    }
+    gl.depthMask(true);
+  }
+
+  function drawSolids(items, before, shade) {
+    for (const item of items) {
+      gl.uniformMatrix4fv(solid.place("model"), false, before ? multiply(before, item.matrix) : item.matrix);
+      gl.uniform4fv(solid.place("tint"), before ? shade : item.color ? [...item.color, 1] : [0, 0, 0, 0]);
+      gl.uniform1f(solid.place("opacity"), item.alpha ?? 1);
+      gl.drawElements(gl.TRIANGLES, item.count, gl.UNSIGNED_INT, 4 * item.first);
+    }
+  }
+
+  return {
+    draw(picture) {
+      const { camera } = picture;
+      gl.viewport(0, 0, canvas.width, canvas.height);
+      gl.clearColor(0, 0, 0, 0);
+      gl.clearStencil(0);
+      gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT | gl.STENCIL_BUFFER_BIT);
+      gl.enable(gl.BLEND);
+      gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+      gl.disable(gl.DEPTH_TEST);
+      drawLines(picture.floor, camera);
+      gl.useProgram(solid.made);
+      gl.bindVertexArray(solidArrays);
+      gl.uniformMatrix4fv(solid.place("both"), false, camera.both);
+      gl.uniform3fv(solid.place("light"), picture.light);
+      gl.uniform3fv(solid.place("eye"), camera.eye);
+      gl.uniform3fv(solid.place("up"), picture.up);
+      gl.uniform1f(solid.place("lift"), picture.lift);
+      gl.enable(gl.STENCIL_TEST); // draw each pixel of the shadow once
+      gl.stencilFunc(gl.EQUAL, 0, 255);
+      gl.stencilOp(gl.KEEP, gl.KEEP, gl.INCR);
+      gl.uniform1i(solid.place("flat_"), 1);
+      const solids = picture.items.filter((item) => !((item.alpha ?? 1) < 1));
+      if (picture.shadow) drawSolids(solids, picture.shadow, picture.shade);
+      gl.disable(gl.STENCIL_TEST);
+      gl.enable(gl.DEPTH_TEST);
+      gl.uniform1i(solid.place("flat_"), 0);
+      drawSolids(solids, null);
+      gl.depthMask(false);
+      drawSolids(
+        picture.items.filter((item) => (item.alpha ?? 1) < 1),
+        null,
+      );
+      gl.depthMask(true);
+      drawLines(picture.lines, camera);
+      gl.clear(gl.DEPTH_BUFFER_BIT);
+      gl.useProgram(solid.made);
+      gl.bindVertexArray(solidArrays);
+      drawSolids(picture.marks, null);
+    },
+    close: () => gl.getExtension("WEBGL_lose_context")?.loseContext(),
+  };
+}

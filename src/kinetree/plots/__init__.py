@@ -1,0 +1,1 @@
+"""Pictures of mechanisms, runs and studies by matplotlib."""

@@ -1,0 +1,189 @@
+"""Figures of poses: the solutions of inverse kinematics as stick figures, and the points of a workspace."""
+
+from __future__ import annotations
+
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..errors import InputError
+from ..model.topology import path as path_of_body
+from .figures import COLORS, INK, _figure, _style, finish_figure
+
+if TYPE_CHECKING:
+    from ..analysis.balance import Balance
+    from ..analysis.kinematics.all_solutions import AllSolutions
+    from ..analysis.kinematics.workspace import Workspace
+
+
+MOST = 16
+"""The most solutions in one figure."""
+VIEWS = ((0, 1), (0, 2), (1, 2))
+FLAT = 1e-6
+"""The extent of a drawing along one axis, in parts of the largest, below which the mechanism is planar."""
+
+
+def solutions_plot(found: AllSolutions, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+    """Draw each solution from the ground to the frame, the frame's axes in color; write the figure to `path` if given.
+
+    A planar mechanism is drawn in its plane, any other in perspective.
+    """
+    if not len(found):
+        raise InputError(f"there is no solution of {found.frame!r} to draw")
+    lines = _chains(found)[:MOST]
+    T = found.system.pose(found.q[0], found.frame)
+    extent = np.ptp(lines.reshape(-1, 3), axis=0)
+    flat = [k for k in range(3) if extent[k] <= FLAT * extent.max()]
+    columns = min(4, len(lines))
+    with _style():
+        figure = _figure((2.3 * columns + 0.4, 2.4 * ceil(len(lines) / columns) + 0.5))
+        for k, line in enumerate(lines):
+            place = (ceil(len(lines) / columns), columns, k + 1)
+            if flat:
+                _planar(figure.add_subplot(*place), line, T, flat[0], lines)
+            else:
+                _spatial(figure.add_subplot(*place, projection="3d"), line, T, lines)
+            figure.axes[-1].set_title(f"solution {k + 1}", loc="left", fontsize=9.0)
+        name = found.system.mechanism.name
+        text = heading if heading is not None else f"{name}: {len(found)} positions with one pose of {found.frame}"
+        figure.suptitle(text, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
+    return finish_figure(figure, path)
+
+
+def _chains(found: AllSolutions) -> Numbers:
+    """Return the origins of the bodies from the ground to the frame, [solutions, points, 3]."""
+    m = found.system.mechanism
+    at = path_of_body(m, m.body_indices[m.frame(found.frame).body])
+    origins = found.system.poses(found.q)[:, at][..., :3, 3]
+    tip = found.system.pose(found.q, found.frame)[:, None, :3, 3]
+    return np.concatenate([np.zeros((len(found.q), 1, 3)), origins, tip], axis=1)
+
+
+def _spatial(axes: Any, line: Numbers, T: Numbers, lines: Numbers) -> None:
+    low, high = lines.reshape(-1, 3).min(axis=0), lines.reshape(-1, 3).max(axis=0)
+    size = 0.5 * float((high - low).max()) or 1.0
+    axes.plot(*line.T, color=INK, linewidth=2.2, marker="o", markersize=3.2)
+    for k, color in enumerate(("#c8553d", "#3a7d44", "#4a8fb0")):
+        axes.plot(*np.stack([T[:3, 3], T[:3, 3] + 0.35 * size * T[:3, k]]).T, color=color, linewidth=1.5)
+    for k, name in enumerate("xyz"):
+        middle = 0.5 * (low[k] + high[k])
+        getattr(axes, f"set_{name}lim")(middle - size, middle + size)
+        getattr(axes, f"set_{name}ticklabels")([])
+        getattr(axes, f"set_{name}label")(name, labelpad=-12)
+    axes.set_box_aspect((1, 1, 1))
+    axes.view_init(elev=24, azim=-58)
+
+
+def _planar(axes: Any, line: Numbers, T: Numbers, across: int, lines: Numbers) -> None:
+    i, j = (k for k in range(3) if k != across)
+    axes.plot(line[:, i], line[:, j], color=INK, linewidth=2.2, marker="o", markersize=3.5)
+    axes.plot(T[i, 3], T[j, 3], "o", color=COLORS[1], markersize=5.0)
+    size = 1.1 * float(np.abs(lines).max())
+    axes.set_xlim(-size, size)
+    axes.set_ylim(-size, size)
+    axes.set_aspect("equal")
+    axes.set_xlabel(f"{'xyz'[i]}  [m]")
+    axes.set_ylabel(f"{'xyz'[j]}  [m]")
+
+
+def workspace_plot(found: Workspace, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+    """Draw the points from the top, the front and the side, or in their plane, colored by their manipulability."""
+    order = np.argsort(found.manipulability, kind="stable")
+    points, shade = found.points[order], found.manipulability[order]
+    with _style():
+        extent = np.ptp(points, axis=0)
+        flat = [k for k in range(3) if extent[k] <= FLAT * extent.max()]
+        views = [view for view in VIEWS if flat[:1] not in ([view[0]], [view[1]])]
+        figure = _figure((10.0, 3.7) if len(views) > 1 else (5.2, 4.4))
+        grid, drawn = figure.subplots(1, len(views), squeeze=False)[0], None
+        for axes, (i, j) in zip(grid, views, strict=True):
+            drawn = axes.scatter(points[:, i], points[:, j], c=shade, s=0.8, cmap="viridis", linewidths=0)
+            axes.set_aspect("equal")
+            axes.set_xlabel(f"{'xyz'[i]}  [m]")
+            axes.set_ylabel(f"{'xyz'[j]}  [m]")
+        assert drawn is not None
+        figure.colorbar(drawn, ax=list(grid), label="manipulability", pad=0.02)
+        name = found.system.mechanism.name
+        text = heading if heading is not None else f"{name}: {len(points):,} points that {found.frame} reaches"
+        figure.suptitle(text, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
+    return finish_figure(figure, path)
+
+
+# --- Figures of static balance: torques at rest over one joint as curves, over two as maps ---
+
+LARGEST = 6
+"""The most joints in one figure, those with the largest torques without the forces."""
+SAME = 1e-9
+"""The largest change of a torque by the forces, in parts of it, that is not shown."""
+ROUNDING = 1e-14
+"""The part of the largest torque below which an RMS is rounding error: some eps per operation."""
+WORDS = {"N m": "torque", "N": "force"}
+CURVES = (("with springs and other forces", "residual", "-"), ("gravity alone", "without", "--"))
+
+
+def balance_plot(found: Balance, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+    """Draw the torques of joints that the forces act on, and return the figure; write it to `path` if given."""
+    shown = _shown(found)
+    with _style():
+        figure = (_curves if len(found.over) == 1 else _maps)(found, shown)
+        over = " and ".join(name for name, _ in found.over)
+        text = heading if heading is not None else f"{found.mechanism}: torques at rest over {over}"
+        figure.suptitle(text, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
+    return finish_figure(figure, path)
+
+
+def _shown(found: Balance) -> list[int]:
+    """Return the joints to draw: those whose torques the forces change, or all if there are none."""
+    largest = np.maximum(found.peak_without, found.peak)
+    change = np.abs(found.residual - found.without).reshape(-1, len(found.axes)).max(axis=0)
+    changed = np.flatnonzero(change > SAME * largest)
+    chosen = changed if len(changed) else np.arange(len(found.axes))
+    return sorted(chosen[np.argsort(-largest[chosen], kind="stable")[:LARGEST]].tolist())
+
+
+def _size(found: Balance, torques: Numbers, k: int) -> str:
+    """Return the RMS of torques with its unit; rounding errors of the largest torque are zero."""
+    size = float(np.sqrt(np.mean(torques**2)))
+    rounding = ROUNDING * max(float(found.peak[k]), float(found.peak_without[k]))
+    return f"{size if size > rounding else 0.0:.4g} {found.units[k]}"
+
+
+def _curves(found: Balance, shown: list[int]) -> Any:
+    """Return one panel per joint, with the torque under the forces and without them."""
+    figure = _figure((5.6, 2.2 * len(shown) + 0.6))
+    (name, x), unit = found.over[0], found.over_units[0]
+    for axes, k in zip(figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0], shown, strict=True):
+        for (label, field, dash), color in zip(CURVES, COLORS, strict=False):
+            y = getattr(found, field)[..., k]
+            axes.plot(x, y, dash, color=color, label=f"{label}: RMS {_size(found, y, k)}")
+        axes.axhline(0.0, color="#808080", linewidth=0.6, zorder=1)
+        axes.set_ylabel(f"{found.axes[k]}  [{found.units[k]}]")
+        axes.set_xlim(x[0], x[-1])
+        axes.margins(y=0.12)
+        axes.legend(loc="best", fontsize=8.5)
+    figure.axes[-1].set_xlabel(f"{name}  [{unit}]")
+    return figure
+
+
+def _maps(found: Balance, shown: list[int]) -> Any:
+    """Return two maps per joint with the same colors: under the forces, and without them."""
+    figure = _figure((7.4, 2.9 * len(shown) + 0.4))
+    (first, x), (second, y) = found.over
+    grid = figure.subplots(len(shown), 2, sharex=True, sharey=True, squeeze=False)
+    for row, k in zip(grid, shown, strict=True):
+        drawn = None
+        most = max(float(found.peak[k]), float(found.peak_without[k])) or 1.0
+        for axes, (label, field, _) in zip(row, CURVES, strict=True):
+            values = getattr(found, field)[..., k]
+            drawn = axes.pcolormesh(x, y, values.T, cmap="RdBu_r", vmin=-most, vmax=most, shading="gouraud")
+            axes.set_title(f"{found.axes[k]}, {label}\nRMS {_size(found, values, k)}", loc="left")
+            axes.grid(False)
+        row[0].set_ylabel(f"{second}  [{found.over_units[1]}]")
+        assert drawn is not None
+        figure.colorbar(drawn, ax=list(row), label=f"{WORDS[found.units[k]]}  [{found.units[k]}]", pad=0.02)
+    for axes in grid[-1]:
+        axes.set_xlabel(f"{first}  [{found.over_units[0]}]")
+    return figure

@@ -1,0 +1,210 @@
+"""Linear-quadratic regulators: gains from the linearized mechanism, as compiled controllers.
+
+States are differences in the tangent space, so that rotations by quaternions are regulated as angles are. With loops,
+only independent degrees of freedom are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._support.checks import real_array
+from ..._support.tables import Displayed, Table
+from ...algebra.arrays import Numbers
+from ...analysis.linearization import Linearization, linearize, matrix
+from ...errors import InputError, unknown_name
+from ...model.axes import entries
+from ...system import System
+from .instants import Instant
+
+AT_REST = 1e-6
+"""The largest acceleration at a state that a regulator holds, relative to that of the joints without torques."""
+
+SLOWEST = 1e-8
+"""The least decay of a closed loop, relative to its fastest pole: above rounding of a pole that is zero."""
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class LQR(Displayed):
+    """tau = tau_0 - K [difference(q_0, q); qd], with the gains K that minimize the integral of x^T Q x + u^T R u.
+
+    x are the differences of position and velocity from rest at q_0, and u those of the torques of the driven joints.
+    """
+
+    q: Numbers
+    tau: Numbers
+    K: Numbers
+    cost: Numbers
+    poles: Numbers
+    plant: Linearization
+    at: tuple[int, ...]
+    driven: tuple[int, ...]
+
+    def __init__(
+        self,
+        system: System,
+        q: ArrayLike,
+        *,
+        Q: ArrayLike = 1.0,
+        R: ArrayLike = 1.0,
+        joints: str | Sequence[str] | None = None,
+        dt: float | None = None,
+        forces: bool = True,
+        parameters: Any = None,
+    ) -> None:
+        """Compute the gains at rest at coordinates q [nq].
+
+        `joints` are driven, by default all; with loops, the independent ones. Q weighs [dq; dqd] and R the torques of
+        the driven joints: a number, one per entry, or a matrix. With a sampling time `dt` [s] the gains are those of a
+        regulator whose torques are held, for kt.Sampled(regulator, 1 / dt). Springs and dampers of the mechanism act
+        unless `forces` is False. The torques u that hold q are found; of several, those with the least u^T R u.
+        """
+        position = _position(system, q)
+        driven = driven_joints(system, position, joints, parameters)
+        R = weights(R, len(driven), "R")
+        tau = _holding(system, position, driven, R, forces, parameters)
+        plant = linearize(system, position, np.zeros(system.nv), tau, dt=dt, forces=forces, parameters=parameters)
+        if plant.rates:
+            raise InputError(
+                f"LQR: {system.mechanism.name!r} has equations of velocities alone, such as rolling: no feedback of "
+                "small displacements holds its position; control its velocities, or follow a path"
+            )
+        at = tuple(plant.inputs.index(name) for name in plant.names)
+        B = plant.B[:, list(driven)]
+        Q = weights(Q, len(plant.A), "Q")
+        K, cost = gains(plant.A, B, Q, R, discrete=dt is not None, joints=[plant.inputs[k] for k in driven])
+        values = {
+            "q": position, "tau": tau, "K": K, "cost": cost, "poles": np.linalg.eigvals(plant.A - B @ K),
+            "plant": plant, "at": at, "driven": driven,
+        }  # fmt: skip
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def display(self) -> list[str | Table]:
+        """Return the torques at rest, the gains, and the poles of the closed loop."""
+        driven = [self.plant.inputs[k] for k in self.driven]
+        held = ", ".join(f"{name} {self.tau[k]:.4g}" for name, k in zip(driven, self.driven, strict=True))
+        discrete = "" if self.plant.dt is None else f" of steps of {self.plant.dt:g} s"
+        poles = tuple((float(x.real), float(x.imag)) for x in self.poles)
+        return [f"LQR at rest under {held}; gains K", matrix(self.K, driven, self.plant.states), f"poles{discrete}",
+                Table(("real part", "imaginary part"), poles)]  # fmt: skip
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        if len(self.q) != len(now.q) or len(self.tau) != now.mechanism.nv:
+            raise InputError(
+                f"this LQR is that of a mechanism with {len(self.q)} coordinates, and {now.mechanism.name!r} has "
+                f"{len(now.q)}; make one for it"
+            )
+        away = now.difference(self.q.tolist())
+        x = [*(away[k] for k in self.at), *(now.qd[k] for k in self.at)]
+        return subtract_feedback(self.tau.tolist(), self.K.tolist(), x, self.driven)
+
+
+def subtract_feedback(
+    tau: Sequence[Any], K: Sequence[Sequence[Any]], x: Sequence[Any], driven: Sequence[int]
+) -> list[Any]:
+    """Return torques tau - K x, the latter in the driven degrees of freedom."""
+    out = list(tau)
+    for k, row in zip(driven, K, strict=True):
+        for gain, entry in zip(row, x, strict=True):
+            out[k] = out[k] - gain * entry
+    return out
+
+
+def gains(
+    A: Numbers, B: Numbers, Q: Numbers, R: Numbers, *, discrete: bool, joints: Sequence[str]
+) -> tuple[Numbers, Numbers]:
+    """Return K and the matrix S of the cost x^T S x; InputError if no gains bring the state to rest."""
+    from scipy.linalg import solve_continuous_are, solve_discrete_are
+
+    K, S = np.zeros(B.T.shape), Q
+    try:
+        S = (solve_discrete_are if discrete else solve_continuous_are)(A, B, Q, R)
+        K = np.linalg.solve(R + B.T @ S @ B, B.T @ S @ A) if discrete else np.linalg.solve(R, B.T @ S)
+        poles = np.linalg.eigvals(A - B @ K)
+        most = np.abs(poles).max() - 1.0 if discrete else poles.real.max() / np.abs(poles).max()
+        steady = bool(most < -SLOWEST)
+    except (np.linalg.LinAlgError, ValueError):
+        steady = False
+    if not steady:
+        raise InputError(
+            f"LQR: no gains of the driven joints ({', '.join(joints)}) keep the mechanism there: they do not affect a "
+            "motion that grows or stays, or Q does not weigh it; drive other joints, or give Q larger entries"
+        )
+    return K, S
+
+
+def _position(system: System, q: ArrayLike) -> Numbers:
+    """Return one position of a System."""
+    if not isinstance(system, System):
+        raise InputError(f"LQR takes a System first, not {repr(system)[:60]}; load one with kt.load(name or file)")
+    position = real_array(q, "q")
+    if position.shape != (system.nq,):
+        raise InputError(f"LQR: q has shape {position.shape}; expected one position [{system.nq}]")
+    return position
+
+
+def driven_joints(system: System, q: Numbers, joints: Any, parameters: Any) -> tuple[int, ...]:
+    """Return the driven degrees of freedom."""
+    if joints is None:
+        return tuple(system.independent(q, parameters=parameters).at) if system.closures else tuple(range(system.nv))
+    names = [joints] if isinstance(joints, str) else list(joints)
+    known = [joint.name for joint in system.joints]
+    for name in names:
+        if name not in known:
+            raise unknown_name("joint", name, known)
+    places = tuple(k for name in names for k in entries(system.mechanism, name, 1))
+    if not places or len(set(places)) < len(places):
+        raise InputError(f"LQR: joints is {', '.join(map(repr, names))}; give each driven joint once, at least one")
+    return places
+
+
+def _holding(system: System, q: Numbers, driven: tuple[int, ...], R: Numbers, forces: bool, parameters: Any) -> Numbers:
+    """Return the torques u of the driven joints that hold the mechanism at rest, with the least u^T R u.
+
+    With R = L L^T and u = L^-T y, the shortest y is wanted. InputError if no torques hold it.
+    """
+    options: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
+    if not forces:
+        options["forces"] = False
+    zero, at = np.zeros(system.nv), list(driven)
+    alone = np.asarray(system.forward_dynamics(q, zero, zero, **options))
+    units = np.asarray(system.forward_dynamics(q, zero, np.eye(system.nv)[at], **options)) - alone
+    tau = zero.copy()
+    shares = np.linalg.inv(np.linalg.cholesky(R)).T
+    tau[at] = shares @ np.linalg.lstsq(units.T @ shares, -alone, rcond=1e-9)[0]
+    left = np.asarray(system.forward_dynamics(q, zero, tau, **options))
+    if np.abs(left).max(initial=0.0) > AT_REST * max(1.0, np.abs(alone).max(initial=0.0)):
+        worst = int(np.argmax(np.abs(left)))
+        name = system.joints[_joint_at(system, worst)].name
+        raise InputError(
+            f"LQR: no torques of the driven joints hold q: {name} accelerates by {left[worst]:.3g}; find a position of "
+            "rest by kt.equilibrium(arm, q, stable=False)"
+        )
+    return tau
+
+
+def _joint_at(system: System, place: int) -> int:
+    return next(k for k, part in enumerate(system.mechanism.v_slices) if part.start <= place < part.stop)
+
+
+def weights(x: ArrayLike, n: int, what: str) -> Numbers:
+    """Return a symmetric matrix of weights: of a number, of one number per entry, or as given."""
+    given = real_array(x, what)
+    matrix = np.diag(np.broadcast_to(given, n)) if given.ndim == 0 or given.shape == (n,) else given
+    if matrix.shape != (n, n):
+        raise InputError(f"LQR: {what} has shape {given.shape}; expected a number, [{n}] or [{n}, {n}]")
+    sizes = np.linalg.eigvalsh((matrix + matrix.T) / 2.0) if np.isfinite(matrix).all() else np.array([np.nan])
+    least = sizes.min(initial=1.0)
+    fine = least > 0.0 if what == "R" else least >= -1e-12 * max(1.0, sizes.max(initial=0.0))
+    if not fine or not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0):
+        kind = "positive definite" if what == "R" else "positive semidefinite"
+        raise InputError(f"LQR: {what} is not symmetric and {kind}; give weights of at least zero"
+                         + (", and more than zero for torques" if what == "R" else ""))  # fmt: skip
+    return matrix

@@ -1,0 +1,225 @@
+"""The rates of a state under forces and control as one Program, which every integrator runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...compiler.ir.program import Array, Program
+from ...compiler.ir.trace import Trace
+from ...compiler.lower.sweeps import Tree
+from ...dynamics import centered, states
+from ...errors import InputError
+from ...model.mechanism import Mechanism
+from ..methods.protocol import Centering, Scheme
+from ..stabilization import Baumgarte, Loops, Minimal, close_from_locked, locked_by
+from .drives import Drives, driven_of, drives_of
+from .instants import Controller, Force, Instant
+
+
+def rates(
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *,
+    loops: Loops | None = None, dtype: str = "float64",
+) -> Program:  # fmt: skip
+    """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control.
+
+    `loops` is the way in which they stay closed; a projection is no part of the rates.
+    """
+    trace = Trace()
+    inputs = rate_inputs(mechanism)
+    now = apply_forces(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
+    qdd = _accelerations(now, control, loops)
+    return _program("rates", mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
+
+
+def euler_step(
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *,
+    loops: Loops | None = None, dtype: str = "float64",
+) -> Program:  # fmt: skip
+    """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit Euler step.
+
+    Velocities are advanced first, then the coordinates with the new velocities. Coordinates follow the motion of each
+    joint, so that quaternions keep their unit length. Floating trees take the step with their centers of mass.
+    """
+    trace = Trace()
+    inputs = [*rate_inputs(mechanism), Array("h", (1,))]
+    now = apply_forces(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
+    (h,), own, more = now.given["h"], _own(mechanism, control, loops), now.inputs()
+    z, u = centered.center(Tree(mechanism, more | {"q": now.q, "qd": now.qd}), own)
+    u = [v + h * a for v, a in zip(u, _centered_accelerations(now, control, loops, own), strict=True)]
+    z = centered.integrate(Tree(mechanism, more | {"q": z, "qd": [h * v for v in u]}), own)
+    if _floats(mechanism, own):
+        z, u = _uncentered(mechanism, more | {"t": [now.t + h], "q": z, "qd": u}, own, drives_of(control))
+    return _program("euler", mechanism, inputs, trace, z, u)
+
+
+def centered_rates(
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *,
+    loops: Loops | None = None, dtype: str = "float64",
+) -> Program:  # fmt: skip
+    """Return the Program (t, z, u[, parameters]) -> (dz, du) of centered states; `rates` without floating trees."""
+    own, drives = _own(mechanism, control, loops), drives_of(control)
+    if not _floats(mechanism, own):
+        return rates(mechanism, forces, control, loops=loops, dtype=dtype)
+    trace, inputs = Trace(), rate_inputs(mechanism)
+    given = _given(trace, inputs)
+    state = _uncentered(mechanism, given, own, drives)
+    now = apply_forces(mechanism, trace, inputs, forces, control, loops, dtype, follow=True, state=state)
+    moved = centered.coordinate_rate(now.tree, given["qd"], own)
+    return _program("rates", mechanism, inputs, trace, moved, _centered_accelerations(now, control, loops, own))
+
+
+def centered_scheme(
+    scheme: Scheme, mechanism: Mechanism, control: Controller | None = None, loops: Loops | None = None
+) -> Scheme:
+    """Return a method with the Centering of a mechanism, if it takes one and the mechanism has floating trees."""
+    own = _own(mechanism, control, loops)
+    if scheme.make_program is not centered_rates or not _floats(mechanism, own):
+        return scheme
+    made = []
+    for name, convert in (("center", _centered), ("uncenter", _uncentered)):
+        trace, inputs = Trace(), rate_inputs(mechanism)
+        q, qd = convert(mechanism, _given(trace, inputs), own, drives_of(control))
+        outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)))
+        made.append(Program.of_trace(name, inputs, outputs, trace, [q, qd]))
+    return scheme.centered(Centering(*made))
+
+
+def _own(mechanism: Mechanism, control: Any, loops: Loops | None) -> frozenset[int]:
+    """Return the degrees of freedom that are not centered: driven ones, or all where loops determine some."""
+    if isinstance(loops, Minimal):
+        return frozenset(range(mechanism.nv))
+    return driven_of(drives_of(control))
+
+
+def _floats(mechanism: Mechanism, own: frozenset[int]) -> bool:
+    return centered.floats(Tree(mechanism, _given(Trace(), rate_inputs(mechanism))), own)
+
+
+def _given(trace: Trace, inputs: Sequence[Array]) -> dict[str, list[Any]]:
+    return {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+
+
+def _centered(mechanism: Mechanism, given: dict, own: frozenset[int], drives: Drives | None) -> centered.State:
+    return centered.center(Tree(mechanism, given), own)
+
+
+def _uncentered(mechanism: Mechanism, given: dict, own: frozenset[int], drives: Drives | None) -> centered.State:
+    """Return the state of a centered one; its driven coordinates are those of the time."""
+    if drives is not None:
+        q, qd = drives.placed(given["t"][0], given["q"], given["qd"])
+        given = given | {"q": q, "qd": qd}
+    return centered.uncenter(Tree(mechanism, given), own)
+
+
+def loads(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None) -> Program:
+    """Return the Program (t, q, qd[, parameters]) -> (tau, qdd, wrenches) of the loads on a mechanism.
+
+    tau are the joint torques of control and forces together. The wrenches act on the bodies, [nb, 6] in their frames.
+    """
+    return loads_and_drives(mechanism, forces, control)[0]
+
+
+def loads_and_drives(
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None
+) -> tuple[Program, Program | None]:
+    """Return the Program of `loads` and that of the torques of control alone, which is None without control."""
+    trace = Trace()
+    inputs = rate_inputs(mechanism)
+    now = apply_forces(mechanism, trace, inputs, forces, control)
+    nv, nb = mechanism.nv, len(mechanism.bodies)
+    outputs = (Array("tau", (nv,)), Array("qdd", (nv,)), Array("wrenches", (nb, 6)))
+    drives = drives_of(control)
+    tau, part = (now.tau, now.control) if drives is None else now.driven_torques(drives)
+    qdd = _accelerations(now, control)
+    acting = Program.of_trace("loads", inputs, outputs, trace, [tau, qdd, now.wrenches()])
+    if control is None:
+        return acting, None
+    return acting, Program.of_trace("drives", inputs, (Array("control", (nv,)),), trace, [part])
+
+
+def measure_program(
+    mechanism: Mechanism, forces: Sequence[Force], control: Controller | None, function: Callable[[Instant], Any], *,
+    loops: Loops | None = None,
+) -> Program:  # fmt: skip
+    """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, under forces and control."""
+    trace = Trace()
+    inputs = rate_inputs(mechanism)
+    now = apply_forces(mechanism, trace, inputs, forces, control, loops, follow=True)
+    return Program.of_trace("measured", inputs, (Array("value", (1,)),), trace, [[function(now)]])
+
+
+def acting(mechanism: Mechanism, forces: Sequence[Force], control: Controller | None = None) -> Program:
+    """Return the Program (t, q, qd[, parameters]) -> (tau, wrenches, control[, motion of drives]), without dynamics."""
+    trace = Trace()
+    inputs = rate_inputs(mechanism)
+    now = apply_forces(mechanism, trace, inputs, forces, control)
+    nv, nb = mechanism.nv, len(mechanism.bodies)
+    outputs = [Array("tau", (nv,)), Array("wrenches", (nb, 6)), Array("control", (nv,))]
+    results = [now.tau, now.wrenches(), now.control]
+    if (drives := drives_of(control)) is not None:
+        moved = [x for entries in drives.offsets(now.t).values() for x in entries]
+        results.append([x for entries in drives.at(now.t) for x in entries] + moved)
+        outputs.append(Array("motion", (len(results[-1]),)))
+    return Program.of_trace("acting", inputs, outputs, trace, results)
+
+
+def rate_inputs(mechanism: Mechanism) -> list[Array]:
+    """Return the inputs of rates: the time, a state and, if there are any, the free parameters."""
+    inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
+    if mechanism.free_parameters:
+        inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
+    return inputs
+
+
+def apply_forces(
+    mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None, dtype: str = "float64",
+    *, follow: bool = False, state: tuple[list[Any], list[Any]] | None = None,
+) -> Instant:  # fmt: skip
+    """Return the mechanism with all forces and control applied; inputs of the control are appended to the others.
+
+    With `follow`, driven coordinates are those of the time, and loops determine the coordinates that depend on them. A
+    `state` (q, qd) is that of the mechanism instead of the inputs.
+    """
+    inputs.extend(getattr(control, "inputs", ()))
+    given: dict[str, Any] = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    if state is not None:
+        given["q"], given["qd"] = state
+    drives, locked = drives_of(control) if follow else None, locked_by(loops)
+    if drives is not None:
+        given["q"], given["qd"] = drives.placed(given["t"][0], given["q"], given["qd"])
+        given["offsets"] = drives.offsets(given["t"][0])
+        locked = drives.locked
+    if mechanism.closures and (locked or drives is not None):
+        known = {name: x for name, x in given.items() if name in ("q", "qd", "parameters", "offsets")}
+        given["q"], given["qd"] = close_from_locked(mechanism, known, locked, dtype)
+    now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"), given, dtype)
+    if (driven := drives_of(control)) is not None:
+        now.offsets = driven.offsets(now.t)
+    if control is not None:
+        torque = list(control.torque(now))
+        if len(torque) != mechanism.nv:
+            raise InputError(f"the controller returned {len(torque)} torques; expected {mechanism.nv}")
+        now.control = torque
+        now.tau = [a + b for a, b in zip(now.tau, torque, strict=True)]
+    for force in forces:
+        force.apply(now)
+    return now
+
+
+def _accelerations(now: Instant, control: Any, loops: Loops | None = None) -> list[Any]:
+    """Return qdd; gaps of loops decay if they are kept closed so, unless joints are driven."""
+    if (drives := drives_of(control)) is not None:
+        return now.driven_accelerations(drives)
+    return now.accelerations(loops.rate if isinstance(loops, Baumgarte) else 0.0)
+
+
+def _centered_accelerations(now: Instant, control: Any, loops: Loops | None, own: frozenset[int]) -> list[Any]:
+    """Return the rates of the velocities of a centered state."""
+    rate = loops.rate if isinstance(loops, Baumgarte) else 0.0
+    return now.centered_accelerations(rate, drives_of(control), own)
+
+
+def _program(name: str, mechanism: Mechanism, inputs, trace: Trace, dq, dqd) -> Program:
+    outputs = (Array("dq", (mechanism.nq,)), Array("dqd", (mechanism.nv,)))
+    return Program.of_trace(name, inputs, outputs, trace, [dq, dqd])

@@ -1,0 +1,276 @@
+"""Closing of loops after steps: Newton's method on batches of states, in compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..algebra.scalars import maximum, where
+from ..compiler.ir.program import Array, Program
+from ..compiler.ir.trace import Trace
+from ..compiler.lower.build import Request, tree_maker
+from ..compiler.lower.closing_steps import allowed_gaps, closing_step, displace, gap_in_parts, largest
+from ..compiler.lower.loop_pattern import closing, iterate
+from ..dynamics import closed
+from ..model.mechanism import Mechanism, kept_with_mechanism, parameter_arguments
+from ..model.scales import loop_units
+from ..runtime.function import Function
+from ..runtime.native import native
+from .acting.drives import Drives
+from .methods.lane_states import ASTRAY, ROUNDS
+from .outcomes import Ending, Outcome
+from .run_states import Run
+
+# --- Nearly redundant equations of loops: they would follow from others except for a small contradiction ---
+#
+# The usual case is a third rod of a parallelogram that is slightly too long. The equations that come first are
+# enforced.
+# The others stay open by the contradiction g, in parts of the mechanism's length. Near a singular position the
+# enforced
+# equations become weak: positions are off by g / s and velocities by g / s^2, with s^2 the weakest pivot.
+# (docs/theory/closed-loops.md)
+
+NEAR = 1e-8
+"""The largest contradiction that a run tolerates [rad, or parts of the mechanism's length]."""
+
+EXACT = 1e-12
+"""The largest contradiction that is tolerated at singular positions: velocities are off by 1e-4 at most, since
+equations with pivots below 1e-8 are not enforced."""
+
+FAITHFUL = 1e-4
+"""The largest relative error of velocities that a contradiction may cause."""
+
+
+def contradicts(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism has nearly redundant equations whose contradiction must be checked at every step."""
+    return closing(mechanism).misfit > EXACT
+
+
+def contradiction(tree: Any, residual: list[Any], locked: frozenset[int] = frozenset()) -> Any:
+    """Return the contradiction of the equations, in parts of the tolerated one, as a traced scalar."""
+    units = loop_units(tree.mechanism)[0].tolist()
+    gap = largest([x * (1.0 / u) for x, u in zip(residual, units, strict=True)])
+    gap = maximum(gap, tree.closing.misfit)
+    return maximum(gap * (1.0 / NEAR), gap * (1.0 / FAITHFUL) / closed.at_rest(tree, locked).factors().weakest)
+
+
+def guard_accelerations(tree: Any, accelerations: list[Any], locked: frozenset[int] = frozenset()) -> list[Any]:
+    """Return accelerations, not finite if the contradiction would change velocities by more than FAITHFUL."""
+    if not tree.closing.misfit > EXACT:
+        return accelerations
+    weakest = closed.at_rest(tree, locked).factors().weakest
+    fine = where(weakest < tree.closing.misfit / FAITHFUL, 0.0, 1.0)
+    return [a / fine for a in accelerations]
+
+
+def name_redundant_loops(mechanism: Mechanism, run: Run, parameters: np.ndarray | None) -> Run:
+    """Return a run whose failures name the nearly redundant equations that caused them."""
+    if not (run.failures and mechanism.closures and contradicts(mechanism)):
+        return run
+    residual = Function(mechanism, Request("closure_residual")).gufunc
+
+    def text(q: np.ndarray, last: int, own: np.ndarray | None) -> str:
+        return name_open_equation(mechanism, residual(q[last], *parameter_arguments(own)))
+
+    return run.open_causes(parameters, text)
+
+
+def name_open_equation(mechanism: Mechanism, residual: np.ndarray) -> str:
+    """Return a text that names the nearly redundant equation with the largest gap at a position; "" if none is open."""
+    parts = np.abs(residual) / allowed_gaps(mechanism)
+    k = int(np.argmax(parts))
+    if not parts[k] > 1.0:
+        return ""
+    e = mechanism.closures[k]
+    return (
+        f"loop {e.name!r} ({e.label}) is nearly redundant and stays open by {abs(residual[k]):.3g} {e.unit}, more than "
+        f"the run can follow; correct its lengths, or leave it out"
+    )
+
+
+SLACK = 10.0
+"""The gap that functions of long mechanisms do not correct, in parts of the allowed gap: their sums are longer, and
+rounding grows with them."""
+
+
+START = np.zeros(1)
+"""The time of states whose closing does not depend on time [s]."""
+
+
+def closing_program(
+    mechanism: Mechanism,
+    locked: frozenset[int] = frozenset(),
+    *,
+    drives: Drives | None = None,
+    dtype: str = "float64",
+) -> Program:
+    """Return the Program (t, q, qd[, parameters]) -> (q, qd, gap) of one step of Newton's method on the loops.
+
+    The resulting q is one step nearer to a closed position. The resulting qd keeps the loops closed at the given q. The
+    gap is the largest residual at the given q, in parts of the allowed gap. Locked degrees of freedom do not change.
+    Those of `drives` become the ones of the time t, and the gap is above 1 until they are.
+    """
+    plain = not locked and drives is None and dtype == "float64"
+    return _plain_closing(mechanism) if plain else _closing(mechanism, locked, drives, dtype)
+
+
+@kept_with_mechanism
+def _plain_closing(mechanism: Mechanism) -> Program:
+    """Return the Program that both the start of a run and its steps need."""
+    return _closing(mechanism, frozenset(), None, "float64")
+
+
+def _closing(mechanism: Mechanism, locked: frozenset[int], drives: Drives | None, dtype: str) -> Program:
+    trace = Trace()
+    inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
+    if mechanism.free_parameters:
+        inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
+    given: dict[str, Any] = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    (t,) = given.pop("t")
+    before = given["q"]
+    if drives is not None:
+        given["q"], given["qd"] = drives.placed(t, before, given["qd"])
+        given["offsets"] = drives.offsets(t)
+        locked = locked | drives.locked
+    there, speed, gap = _newton_step(mechanism, given, locked, dtype) if mechanism.closures else (*_state(given), 0.0)
+    for k in () if drives is None else drives.q:
+        off = before[k] - given["q"][k]
+        gap = where((off < 0.0) | (0.0 < off), where(gap > 2.0, gap, 2.0), gap)
+    outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)), Array("gap", (1,)))
+    return Program.of_trace("closing", inputs, outputs, trace, [there, speed, [gap]])
+
+
+def _state(given: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    return list(given["q"]), list(given["qd"])
+
+
+def _newton_step(
+    mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int], dtype: str
+) -> tuple[list[Any], list[Any], Any]:
+    """Return q after a step, qd that keeps the loops closed, and the gap, as traced scalars."""
+    make = tree_maker(mechanism, dtype)
+    residual, step = closing_step(mechanism, given, locked, dtype)
+    gap = gap_in_parts(mechanism, residual, dtype)
+    speed = closed.closing_speed(make(mechanism, given), locked)
+    there = displace(mechanism, given, step)
+    if contradicts(mechanism):
+        astray = contradiction(make(mechanism, given), residual, locked) * ASTRAY[dtype]
+        gap = where(gap > 1.0, where(astray > gap, astray, gap), gap)
+    return there, speed, gap
+
+
+class Steps(Protocol):
+    """Steps of Newton's method on batches: gaps in parts of the allowed ones, corrected positions, and velocities."""
+
+    def gap(self, q: Numbers) -> Numbers:
+        """Return the gap of each position, [..., 1]."""
+        ...
+
+    def moved(self, q: Numbers) -> Numbers:
+        """Return each position after one step."""
+        ...
+
+    def speed(self, q: Numbers) -> Numbers:
+        """Return the velocities that keep the loops closed and are nearest to the given ones."""
+        ...
+
+
+class _ProgramSteps:
+    """Steps by a `closing_program`, which computes all results at once."""
+
+    def __init__(self, once: Callable[[Numbers], tuple[Numbers, Numbers, Numbers]]) -> None:
+        self._once, self._at = once, np.empty(0)
+        self._found = np.empty(0), np.empty(0), np.empty(0)
+
+    def _results(self, q: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        if self._at is not q:
+            self._at, self._found = q, self._once(q)
+        return self._found
+
+    def moved(self, q: Numbers) -> Numbers:
+        return self._results(q)[0]
+
+    def speed(self, q: Numbers) -> Numbers:
+        return self._results(q)[1]
+
+    def gap(self, q: Numbers) -> Numbers:
+        return self._results(q)[2]
+
+
+class _FunctionSteps:
+    """Steps by compiled functions, each computed when it is needed."""
+
+    def __init__(self, of: dict[str, Any], allowed: Numbers, qd: Numbers, more: tuple) -> None:
+        self._of, self._allowed, self._qd, self._more = of, allowed, qd, more
+
+    def moved(self, q: Numbers) -> Numbers:
+        return self._of["integrate"](q, self._of["closing_step"](q, *self._more), *self._more)
+
+    def speed(self, q: Numbers) -> Numbers:
+        return self._of["closing_speed"](q, self._qd, *self._more)
+
+    def gap(self, q: Numbers) -> Numbers:
+        residual = self._of["closure_residual"](q, *self._more)
+        return np.abs(residual / self._allowed).max(axis=-1, keepdims=True) / SLACK
+
+
+class Closer:
+    """The closing of loops for batches of states; `steps(qd, parameters, t)` returns the steps of Newton's method."""
+
+    def __init__(self, steps: Callable[[Numbers, Numbers | None, Numbers], Steps]) -> None:
+        """Store the steps."""
+        self._steps = steps
+
+    @classmethod
+    def of_program(cls, program: Program) -> Closer:
+        """Return the Closer of a compiled `closing_program`."""
+        compiled = native(program)
+        count = program.inputs[3].size if len(program.inputs) > 3 else 0
+
+        def steps(qd: Numbers, parameters: Numbers | None, t: Numbers) -> Steps:
+            # held torques may come after the parameters
+            more = (parameters[..., :count],) if parameters is not None and count else ()
+            return _ProgramSteps(lambda q: compiled(t, q, qd, *more))
+
+        return cls(steps)
+
+    @classmethod
+    def of_functions(cls, mechanism: Mechanism, function: Callable[[str], Function] | None = None) -> Closer:
+        """Return the Closer of a mechanism that is too long for a Program; `function` returns functions by name."""
+        make = function or (lambda name: Function(mechanism, Request(name)))
+        names = ("closure_residual", "closing_step", "closing_speed", "integrate")
+        of, allowed = {name: make(name).gufunc for name in names}, allowed_gaps(mechanism)
+
+        def steps(qd: Numbers, parameters: Numbers | None, t: Numbers) -> Steps:
+            return _FunctionSteps(of, allowed, qd, parameter_arguments(parameters))
+
+        return cls(steps)
+
+    def close(
+        self, q: Numbers, qd: Numbers, parameters: Numbers | None = None, t: Numbers = START
+    ) -> tuple[Numbers, Numbers]:
+        """Return states with their loops closed; NaN if the loops do not close.
+
+        Driven coordinates become those of the times t [..., 1].
+        """
+        steps = self._steps(qd, parameters, t)
+        with np.errstate(all="ignore"):
+            q = iterate(steps.gap, steps.moved, q, ROUNDS)
+            speed, lost = steps.speed(q), steps.gap(q) > ASTRAY["float64"]
+            return np.where(lost, np.nan, q), np.where(lost, np.nan, speed)
+
+
+def closed_run(closer: Closer, run: Run, parameters: Numbers | None) -> Run:
+    """Return a run with the loops of all states after the start closed."""
+    more = None if parameters is None else parameters[..., None, :]
+    before = np.isfinite(run.q).all(axis=-1)
+    run.q[..., 1:, :], run.qd[..., 1:, :] = closer.close(run.q[..., 1:, :], run.qd[..., 1:, :], more, run.t[1:, None])
+    lost = before & ~np.isfinite(run.q).all(axis=-1)
+    for k, at in enumerate(lost.reshape(-1, len(run.t))):
+        if at.any():
+            last = run.t[int(np.argmax(at)) - 1]
+            run.failures.setdefault(k, Ending(Outcome.OPEN, "the loops did not close", last=float(last)))
+    return run

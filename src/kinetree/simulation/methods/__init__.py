@@ -1,0 +1,1 @@
+"""Methods of integration: their numbers, their steps as lane kernels, and the derivatives of those steps."""

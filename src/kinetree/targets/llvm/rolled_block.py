@@ -1,0 +1,246 @@
+"""LLVM assembly of the function of a RolledProgram that runs a block of samples in a workspace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ...compiler.rolled.program import PAD, SHAPE, RolledUnit
+from .dense_rows import write_transpose
+from .number_types import Lanes
+from .rolled_steps import Context, Module, splat, vector_at
+from .writer import Text
+
+BYTES = 64
+"""The size of a line of the workspace, to which it is aligned [bytes]."""
+
+
+class Block:
+    """The writer of the function that runs a block of %valid samples, the first of which has the index %i."""
+
+    def __init__(self, unit: RolledUnit, context: Context, lanes: Lanes, module: Module) -> None:
+        """Start an empty function."""
+        self.unit, self.context, self.lanes, self.module = unit, context, lanes, module
+        self.t, self.size = Text(), lanes.bits // 8 * lanes.count
+
+    def write(self) -> None:
+        """Write the function and add it to the module."""
+        t, context, L = self.t, self.context, self.lanes.count
+        suffix = "_1" if L == 1 else ""
+        pool = context.place(t, f"pool{suffix}")
+        bytes_ = t.new(f"mul i64 {context.value(t, 'vectors')}, {self.size}")
+        base = t.new(f"call i64 @take(ptr {pool}, i64 {bytes_})")
+        bad, bad_any, failed = (context.place(t, name) for name in ("bad", "bad_any", "failed"))
+        t.put(f"  %lost = icmp eq i64 {base}, 0", "  br i1 %lost, label %give_up, label %go", "give_up:")
+        self.count(bad_any, failed)
+        t.put("  ret void", "go:", f"  %ws = inttoptr i64 {base} to ptr")
+        strides = self.strides()
+        for k, name in enumerate(self.unit.program.inputs):
+            self.zero(vector_at(t, self.lanes, "%ws", t.new(f"sub i64 {self.end_of(name)}, {PAD}")), PAD)
+            self.transfer(k, name, "bring", strides[k])
+        self.count_unless_finite("%ws", context.value(t, "input_vectors"), bad, bad_any)
+        if self.unit.parametric:
+            _make_table(t, context, self.lanes, suffix)
+        if self.unit.program.angles:
+            t.put(f"  call void @angles{L}(ptr %ctx, ptr %ws)")
+        room = context.region(t, self.lanes, "out")
+        self.zero(room, self.size_of("out"))
+        for k in range(len(self.unit.program.loops)):
+            t.put(f"  call void @loop{k}_{L}(ptr %ctx, ptr %ws)")
+        t.put(f"  call void @last{L}(ptr %ctx, ptr %ws)")
+        self.count_unless_finite(room, self.size_of("out"), bad_any)
+        self.transfer(len(self.unit.ranks) - 1, "out", "send", strides[-1])
+        t.put(f"  call void @put(ptr {pool}, i64 {base})", "  ret void")
+        head = f"internal void @block{L}(ptr %args, ptr %steps, i64 %i, i64 %valid, ptr %ctx) noinline"
+        self.module.add(head, t)
+
+    def strides(self) -> list[list[str]]:
+        """Write the loads of the strides of all core dimensions, with zeros in front up to SHAPE per array."""
+        t, out, at = self.t, [], len(self.unit.ranks)
+        for rank in self.unit.ranks:
+            mine = [
+                t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {at + d}')}") for d in range(rank)
+            ]
+            out.append(["0"] * (SHAPE - rank) + mine)
+            at += rank
+        return out
+
+    def transfer(self, k: int, name: str, what: str, strides: list[str]) -> None:
+        """Write the call of `bring` or `send` for array k and its part of the workspace."""
+        t = self.t
+        p = t.new(f"load ptr, ptr {t.new(f'getelementptr ptr, ptr %args, i64 {k}')}")
+        step = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {k}')}")
+        p = t.new(f"getelementptr i8, ptr {p}, i64 {t.new(f'mul i64 {step}, %i')}")
+        sizes = [self.context.value(t, f"{name}.{d}") for d in range(SHAPE)]
+        numbers = ", ".join(f"i64 {x}" for x in (*sizes, *strides))
+        block = self.context.region(t, self.lanes, name)
+        t.put(f"  call void @{what}{self.lanes.count}(ptr {p}, i64 {step}, i64 %valid, {numbers}, ptr {block})")
+
+    def count(self, *places: str) -> None:
+        """Write increments of counts of all threads."""
+        for place in places:
+            self.t.new(f"atomicrmw add ptr {place}, i64 1 monotonic")
+
+    def count_unless_finite(self, first: str, vectors: str, *places: str) -> None:
+        """Write increments of counts if any of some vectors is not finite."""
+        t = self.t
+        lines = t.new(f"sdiv i64 {t.new(f'mul i64 {vectors}, {self.size}')}, {BYTES}")
+        t.if_(t.new(f"call i1 @scan(ptr {first}, i64 {lines})"), lambda: self.count(*places))
+
+    def zero(self, first: str, vectors: str | int) -> None:
+        """Write zeros into some vectors."""
+        self.module.used.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        size = self.t.new(f"mul i64 {vectors}, {self.size}")
+        self.t.put(f"  call void @llvm.memset.p0.i64(ptr {first}, i8 0, i64 {size}, i1 false)")
+
+    def end_of(self, name: str) -> str:
+        """Write the load of the first vector after a part of the workspace."""
+        after = self.context.regions[self.context.regions.index(name) + 1]
+        return self.context.value(self.t, f"{after}@")
+
+    def size_of(self, name: str) -> str:
+        """Write the number of vectors of a part of the workspace."""
+        return self.t.new(f"sub i64 {self.end_of(name)}, {self.context.value(self.t, f'{name}@')}")
+
+
+def _make_table(t: Text, context: Context, lanes: Lanes, suffix: str) -> None:
+    """Write the table for the parameters of a block: computed numbers where there is a code, elsewhere plain ones."""
+    V, S, size = lanes.vector, lanes.scalar, lanes.bits // 8
+    given, made, table = (context.region(t, lanes, name) for name in ("parameters", "made", "table"))
+    t.put(f"  call void {context.pointer(t, f'make{suffix}')}(ptr {given}, ptr {made})")
+    codes, plain = context.pointer(t, "code"), context.pointer(t, "table")
+
+    def entry(k: str) -> None:
+        code = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr {codes}, i64 {k}')}")
+        known = t.new(f"icmp slt i64 {code}, 0")
+        index = t.new(f"select i1 {known}, i64 0, i64 {code}")
+        number = t.new(f"load {S}, ptr {t.new(f'getelementptr {S}, ptr {plain}, i64 {k}')}, align {size}")
+        x = t.new(f"load {V}, ptr {vector_at(t, lanes, made, index)}, align {size * lanes.count}")
+        x = t.new(f"select i1 {known}, {V} {splat(t, lanes, number)}, {V} {x}")
+        t.put(f"  store {V} {x}, ptr {vector_at(t, lanes, table, k)}, align {size * lanes.count}")
+
+    t.loop(context.value(t, "entries"), 1, entry)
+
+
+# --- Copies of samples to a workspace and back, for any strides, and the test for numbers that are not finite.
+
+SIZES = ("d0", "d1", "d2")
+STRIDES = ("s0", "s1", "s2")
+
+
+def bring_function(lanes: Lanes, wide: Lanes, module: Module, *, store: bool) -> None:
+    """Write the function that copies an array with up to three core dimensions to the workspace, or back from it.
+
+    `%p` points to the first of %valid samples, `%step` is the stride between samples. Idle lanes read and write the
+    last sample.
+    """
+    t = Text()
+    L, size = lanes.count, lanes.bits // 8
+    dense, expected = "true", str(size)
+    for d, s in zip(reversed(SIZES), reversed(STRIDES), strict=True):
+        fits = t.new(f"icmp eq i64 %{s}, {expected}")
+        flat = t.new(f"icmp eq i64 %{d}, 1")
+        dense = t.new(f"and i1 {dense}, {t.new(f'or i1 {fits}, {flat}')}")
+        expected = t.new(f"mul i64 {expected}, %{d}")
+    last = t.new("sub i64 %valid, 1")
+    total = t.new(f"sdiv i64 {expected}, {size}")
+    t.put(f"  br i1 {dense}, label %fast, label %slow", "slow:")
+    _by_strides(t, lanes, last, store)
+    t.put("  ret void", "fast:")
+    rows = []
+    for lane in range(L):
+        index = t.new(f"select i1 {t.new(f'icmp slt i64 {lane}, %valid')}, i64 {lane}, i64 {last}")
+        rows.append(t.new(f"getelementptr i8, ptr %p, i64 {t.new(f'mul i64 {index}, %step')}"))
+    _dense(t, lanes, wide, rows, total, store)
+    t.put("  ret void")
+    arguments = ", ".join(f"i64 %{x}" for x in (*SIZES, *STRIDES))
+    name = "send" if store else "bring"
+    module.add(f"internal void @{name}{L}(ptr %p, i64 %step, i64 %valid, {arguments}, ptr %block) noinline", t)
+
+
+def _dense(t: Text, lanes: Lanes, wide: Lanes, rows: list[str], total: str, store: bool) -> None:
+    """Copy dense rows: square blocks are transposed, the rest is copied entry by entry."""
+    S, size, W = lanes.scalar, lanes.bits // 8, wide.vector
+
+    def at(row: str, k: str) -> str:
+        return t.new(f"getelementptr {S}, ptr {row}, i64 {k}")
+
+    def square(start: str) -> None:
+        k = t.new(f"mul i64 {start}, {wide.count}")
+        if lanes.count == 1:
+            pair = at(rows[0], k), at("%block", k)
+            source, target = reversed(pair) if store else pair
+            t.put(f"  store {W} {t.new(f'load {W}, ptr {source}, align {size}')}, ptr {target}, align {size}")
+            return
+        places = [vector_at(t, lanes, "%block", t.new(f"add i64 {k}, {j}")) for j in range(lanes.count)]
+        ends = [at(row, k) for row in rows]
+        sources, targets = (places, ends) if store else (ends, places)
+        align = (64, size) if store else (size, 64)
+        pieces = [t.new(f"load {W}, ptr {p}, align {align[0]}") for p in sources]
+        for p, x in zip(targets, write_transpose(t, lanes, pieces), strict=True):
+            t.put(f"  store {W} {x}, ptr {p}, align {align[1]}")
+
+    def one(k: str) -> None:
+        for lane, row in enumerate(rows):
+            pair = at(row, k), t.new(f"getelementptr {S}, ptr {vector_at(t, lanes, '%block', k)}, i64 {lane}")
+            source, target = reversed(pair) if store else pair
+            t.put(f"  store {S} {t.new(f'load {S}, ptr {source}, align {size}')}, ptr {target}, align {size}")
+
+    squares = t.new(f"sdiv i64 {total}, {wide.count}")
+    t.if_(t.new(f"icmp sgt i64 {squares}, 0"), lambda: t.loop(squares, 1, square))
+    done = t.new(f"mul i64 {squares}, {wide.count}")
+    rest = t.new(f"sub i64 {total}, {done}")
+    t.if_(t.new(f"icmp sgt i64 {rest}, 0"), lambda: t.loop(rest, 1, lambda k: one(t.new(f"add i64 {done}, {k}"))))
+
+
+def _by_strides(t: Text, lanes: Lanes, last: str, store: bool) -> None:
+    """Copy rows with any strides, entry by entry."""
+    S, size = lanes.scalar, lanes.bits // 8
+
+    def moved(p: str, stride: str, k: str) -> str:
+        return t.new(f"getelementptr i8, ptr {p}, i64 {t.new(f'mul i64 {stride}, {k}')}")
+
+    def one_lane(lane: str) -> None:
+        index = t.new(f"select i1 {t.new(f'icmp slt i64 {lane}, %valid')}, i64 {lane}, i64 {last}")
+
+        def entries(d: int, p: str, flat: str) -> None:
+            if d < len(SIZES):
+                inner: Callable[[str], None] = lambda k: entries(  # noqa: E731
+                    d + 1, moved(p, f"%{STRIDES[d]}", k), t.new(f"add i64 {t.new(f'mul i64 {flat}, %{SIZES[d]}')}, {k}")
+                )
+                t.loop(f"%{SIZES[d]}", 1, inner)
+                return
+            pair = p, t.new(f"getelementptr {S}, ptr {vector_at(t, lanes, '%block', flat)}, i64 {lane}")
+            source, target = reversed(pair) if store else pair
+            t.put(f"  store {S} {t.new(f'load {S}, ptr {source}, align {size}')}, ptr {target}, align {size}")
+
+        entries(0, moved("%p", "%step", index), "0")
+
+    t.loop(lanes.count, 1, one_lane)
+
+
+def scan_function(wide: Lanes, module: Module) -> None:
+    """Write the function that returns whether vectors of 64 bytes contain a number that is not finite.
+
+    Without their sign, floats are ordered like their bit patterns as integers, infinity and NaN last. Comparing
+    integers raises no floating-point flags, which NumPy would report.
+    """
+    t = Text()
+    ints, bits, L = wide.integers, wide.bits, wide.count
+    maximum = f"llvm.umax.v{L}i{bits}"
+    t.used.add(f"declare {ints} @{maximum}({ints}, {ints})")
+    t.put(f"  %top = alloca {ints}, align 64", f"  store {ints} zeroinitializer, ptr %top, align 64")
+
+    def look(k: str) -> None:
+        x = t.new(f"load {ints}, ptr {vector_at(t, wide, '%p', k)}, align 64")
+        size = t.new(f"and {ints} {x}, splat (i{bits} {2 ** (bits - 1) - 1})")
+        top = t.new(f"call {ints} @{maximum}({ints} {t.new(f'load {ints}, ptr %top, align 64')}, {ints} {size})")
+        t.put(f"  store {ints} {top}, ptr %top, align 64")
+
+    t.loop("%count", 1, look)
+    over = t.new(
+        f"icmp uge {ints} {t.new(f'load {ints}, ptr %top, align 64')}, splat (i{bits} {wide.pattern(math.inf)})"
+    )
+    some = t.new(f"icmp ne i{L} {t.new(f'bitcast {wide.mask} {over} to i{L}')}, 0")
+    t.put(f"  ret i1 {some}")
+    module.add("internal i1 @scan(ptr %p, i64 %count) noinline", t)

@@ -1,0 +1,223 @@
+"""Lines of LLVM assembly with unique names, loops and branches."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+
+
+class Text:
+    """The lines of one function."""
+
+    def __init__(self) -> None:
+        """Start without lines."""
+        self.lines: list[str] = []
+        self.used: set[str] = set()
+        self._next = 0
+
+    def put(self, *lines: str) -> None:
+        """Append lines without changes."""
+        self.lines.extend(lines)
+
+    def new(self, text: str) -> str:
+        """Append `name = text` and return the name."""
+        name = f"%x{self._tag()}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def loop(self, stop: int | str, step: int, body: Callable[[str], object]) -> None:
+        """Write a loop over 0, step, ... below stop that runs at least once; `body` takes the name of the counter."""
+
+        def alone(counter: str, _: list[str]) -> list[str]:
+            body(counter)
+            return []
+
+        self.fold(stop, "", [], alone, step=step)
+
+    def fold(
+        self,
+        stop: int | str,
+        kind: str,
+        values: list[str],
+        body: Callable[[str, list[str]], list[str]],
+        *,
+        step: int = 1,
+    ) -> list[str]:
+        """Write a loop over 0, step, ... below stop that runs at least once and passes values on; return the last ones.
+
+        `body` takes the names of the counter and of the values of one type, and returns those of the next values.
+        """
+        tag, before = self._tag(), self.current_block()
+        self.put(f"  br label %loop{tag}", f"loop{tag}:")
+        place = len(self.lines)
+        passed = [f"%p{tag}_{j}" for j in range(len(values))]
+        after = body(f"%k{tag}", passed)
+        end = self.current_block()
+        self.lines[place:place] = [
+            f"  %k{tag} = phi i64 [ 0, %{before} ], [ %kn{tag}, %{end} ]",
+            *(
+                f"  {p} = phi {kind} [ {x}, %{before} ], [ {y}, %{end} ]"
+                for p, x, y in zip(passed, values, after, strict=True)
+            ),
+        ]
+        self.put(
+            f"  %kn{tag} = add i64 %k{tag}, {step}",
+            f"  %km{tag} = icmp slt i64 %kn{tag}, {stop}",
+            f"  br i1 %km{tag}, label %loop{tag}, label %end{tag}",
+            f"end{tag}:",
+        )
+        return after
+
+    def repeat(self, body: Callable[[], str]) -> None:
+        """Write a loop that runs at least once, and again while the condition that `body` returns holds."""
+        tag = self._tag()
+        self.put(f"  br label %again{tag}", f"again{tag}:")
+        condition = body()
+        self.put(f"  br i1 {condition}, label %again{tag}, label %enough{tag}", f"enough{tag}:")
+
+    def while_(self, condition: Callable[[], str], body: Callable[[], object]) -> None:
+        """Write a loop that runs while a condition holds."""
+        tag = self._tag()
+        self.put(f"  br label %test{tag}", f"test{tag}:")
+        holds = condition()
+        self.put(f"  br i1 {holds}, label %do{tag}, label %end{tag}", f"do{tag}:")
+        body()
+        self.put(f"  br label %test{tag}", f"end{tag}:")
+
+    def if_(self, condition: str, body: Callable[[], object]) -> None:
+        """Write code that runs if a condition holds."""
+        tag = self._tag()
+        self.put(f"  br i1 {condition}, label %then{tag}, label %end{tag}", f"then{tag}:")
+        body()
+        self.put(f"  br label %end{tag}", f"end{tag}:")
+
+    def either(self, condition: str, yes: Callable[[], object], no: Callable[[], object]) -> None:
+        """Write code that runs if a condition holds, and code that runs otherwise."""
+        tag = self._tag()
+        self.put(f"  br i1 {condition}, label %then{tag}, label %else{tag}", f"then{tag}:")
+        yes()
+        self.put(f"  br label %end{tag}", f"else{tag}:")
+        no()
+        self.put(f"  br label %end{tag}", f"end{tag}:")
+
+    def require(self, condition: str, otherwise: str) -> None:
+        """Write a branch to the block `otherwise` unless a condition holds."""
+        tag = self._tag()
+        self.put(f"  br i1 {condition}, label %go{tag}, label %{otherwise}", f"go{tag}:")
+
+    def _tag(self) -> str:
+        """Return a number for the next names."""
+        self._next += 1
+        return str(self._next)
+
+    def current_block(self) -> str:
+        """Return the label of the current basic block."""
+        for line in reversed(self.lines):
+            if line.endswith(":"):
+                return line[:-1]
+        return "entry"
+
+    def text(self) -> str:
+        """Return all lines as text."""
+        return "\n".join(self.lines)
+
+
+# --- Tables of 8-byte words in LLVM assembly: addresses, loads, stores, and arithmetic on them ---
+
+
+def begin(head: str) -> Text:
+    """Return the lines of a function that begins with a head, up to its first block."""
+    t = Text()
+    t.put(f"{head} {{", "entry:")
+    return t
+
+
+def finish(t: Text) -> str:
+    """Return the assembly of a finished function."""
+    t.put("}")
+    return t.text()
+
+
+def word(t: Text, base: str, place: int | str) -> str:
+    """Write the address of a word."""
+    return t.new(f"getelementptr i64, ptr {base}, i64 {place if isinstance(place, str) else int(place)}")
+
+
+def load(t: Text, base: str, place: int | str) -> str:
+    """Write the load of a word."""
+    return t.new(f"load i64, ptr {word(t, base, place)}")
+
+
+def store(t: Text, base: str, place: int | str, value: str) -> None:
+    """Write the store of a word."""
+    t.put(f"  store i64 {value}, ptr {word(t, base, place)}")
+
+
+def field(t: Text, thing: str, offset: int, kind: str = "ptr") -> str:
+    """Write the load of a field of an object at an offset [bytes]."""
+    return t.new(f"load {kind}, ptr {t.new(f'getelementptr i8, ptr {thing}, i64 {int(offset)}')}")
+
+
+def pointer(t: Text, value: str) -> str:
+    """Write a word as a pointer."""
+    return t.new(f"inttoptr i64 {value} to ptr")
+
+
+def since(t: Text, start: str) -> str:
+    """Write the time since a start [ns]; the module has the function @now."""
+    return t.new(f"sub i64 {t.new('call i64 @now()')}, {start}")
+
+
+def smaller(t: Text, one: str, other: str) -> str:
+    """Write the smaller one of two numbers."""
+    return t.new(f"call i64 @llvm.smin.i64(i64 {one}, i64 {other})")
+
+
+def double(t: Text, value: str) -> str:
+    """Write a word as a float64 number."""
+    return t.new(f"sitofp i64 {value} to double")
+
+
+def whole(t: Text, value: str) -> str:
+    """Write a float64 expression as a word, rounded toward zero."""
+    return t.new(f"fptosi double {t.new(value)} to i64")
+
+
+# --- The floating-point exception flags of the processor, which NumPy reads after every call ---
+
+ALL = {
+    "x86_64": 0x3D, "amd64": 0x3D, "aarch64": 0x1F, "arm64": 0x1F, "riscv64": 0x1F,
+    "ppc64le": 0x3E000000, "s390x": 0x00F80000,
+}  # fmt: skip
+"""FE_ALL_EXCEPT of <fenv.h> by machine: invalid, divide by zero, overflow, underflow, inexact."""
+INEXACT = {
+    "x86_64": 0x20, "amd64": 0x20, "aarch64": 0x10, "arm64": 0x10, "riscv64": 0x01,
+    "ppc64le": 0x02000000, "s390x": 0x00080000,
+}  # fmt: skip
+"""FE_INEXACT of <fenv.h> by machine, which almost every operation raises."""
+WINDOWS, INEXACT_ON_WINDOWS = 0x1F, 0x01
+"""FE_ALL_EXCEPT and FE_INEXACT of the Universal C Runtime, the same on every machine."""
+
+
+def all_flags() -> int:
+    """Return FE_ALL_EXCEPT of this machine; 0, which clears no flag, on unknown machines."""
+    return WINDOWS if sys.platform == "win32" else ALL.get(platform.machine().lower(), 0)
+
+
+def reported_flags() -> int:
+    """Return the flags that NumPy reports, which are all but that of inexact results; 0 on unknown machines."""
+    inexact = INEXACT_ON_WINDOWS if sys.platform == "win32" else INEXACT.get(platform.machine().lower(), 0)
+    return all_flags() & ~inexact
+
+
+def raised_flags(t: Text) -> str:
+    """Write whether any of the flags that NumPy reports is raised."""
+    t.used.add("declare i32 @kt_fetestexcept(i32)")
+    return t.new(f"icmp ne i32 {t.new(f'call i32 @kt_fetestexcept(i32 {reported_flags()})')}, 0")
+
+
+def clear_flags(t: Text) -> None:
+    """Write a call of feclearexcept for all flags."""
+    t.used.add("declare i32 @kt_feclearexcept(i32)")
+    t.new(f"call i32 @kt_feclearexcept(i32 {all_flags()})")

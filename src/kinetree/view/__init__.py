@@ -1,1 +1,0 @@
-"""Figures, animations and web pages of runs and mechanisms."""

@@ -1,0 +1,139 @@
+"""Uploaded files: bounded, contained, and read by the same readers as files on disk."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+import kinetree as kt
+from kinetree.apps.studio import folder
+from kinetree.apps.studio.actions.files import open_file
+from kinetree.apps.studio.folder import Folder, model_among, upload_folder
+from kinetree.apps.studio.tabs import Studio
+from uploaded_models import URDF
+
+
+def file(name: str, content: str | bytes) -> dict:
+    """Return an uploaded file as a page sends it."""
+    plain = content.encode() if isinstance(content, str) else content
+    return {"name": name, "content": base64.b64encode(plain).decode()}
+
+
+@pytest.fixture
+def studio(tmp_path):
+    """Return a studio with an empty folder."""
+    return Studio(Folder.of(tmp_path))
+
+
+def test_an_uploaded_urdf_is_opened(studio):
+    """Open an uploaded URDF with a free, massless base: its name is text, and it cannot fall."""
+    evil = "&lt;img src=x onerror=alert(1)&gt;"
+    found = open_file(studio, uploads=[file("robot/a.urdf", URDF.format(name=evil, visual=""))], base="free")
+    assert found["data"]["title"] == "<img src=x onerror=alert(1)>" and found["name"] == "robot/a.urdf"
+    assert studio.tab.shown().nv == 7 and found["data"]["kernel"]["live"] == {}
+    assert (
+        b"inverse_dynamics" in found["data"]["kernel"]["wasm"] and b"time_step" not in found["data"]["kernel"]["wasm"]
+    )
+    assert "forward dynamics is impossible" in " ".join(entry["text"] for entry in found["report"])
+    assert all(set(entry) == {"sort", "text", "line"} for entry in found["report"])
+
+
+def test_faults_of_uploaded_files_are_located(studio):
+    """Upload a URDF with a fault: the message has its name and line, and no path of this machine."""
+    broken = URDF.format(name="x", visual="").replace('value="1.3"', 'value="many"')
+    with pytest.raises(kt.InputError, match=r"^a.urdf:2: ") as error:
+        open_file(studio, uploads=[file("a.urdf", broken)])
+    assert "kinetree-" not in str(error.value)
+
+
+STL = b"solid box\nendsolid box\n"
+MESHES = [
+    ("meshes/box.stl", True), ("package://meshes/box.stl", True), ("/etc/hostname", False), ("meshes/none.stl", False),
+    ("file:///etc/hostname", False), ("../../etc/hostname", False), ("package://../etc/passwd", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mesh", "drawn"), MESHES)
+def test_meshes_are_those_of_the_upload(studio, mesh, drawn, monkeypatch):
+    """Refer to a mesh among the uploaded files, which is drawn, and to files of this machine, which are not read."""
+    pytest.importorskip("trimesh")
+    seen: list[bool] = []
+    monkeypatch.setattr(
+        "kinetree.apps.studio.tabs.system_data",
+        lambda system, **options: seen.append(options["meshes"]) or {"title": "x"},
+    )
+    visual = f'<visual><geometry><mesh filename="{mesh}"/></geometry></visual>'
+    open_file(studio, uploads=[file("a.urdf", URDF.format(name="x", visual=visual)), file("meshes/box.stl", STL)])
+    assert seen == [drawn]
+
+
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><robot name="&b;"/>'
+INCLUDE = '<mujoco><include file="/etc/hostname"/></mujoco>'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.urdf", BOMB, "document type|DOCTYPE|entit"),
+        ("a.xml", INCLUDE, "hostname"),
+        ("a.xml", "<mujoco><include file='../a.xml'/></mujoco>", "a.xml"),
+        ("a.urdf", "<a>" * 5000, "nest|deep|element"),
+        ("a.toml", "[[body]]\n" * 3, "a.toml"),
+        ("a.csv", "\x00\xff", "a.csv"),
+    ],
+)
+def test_harmful_files_give_one_sentence(studio, name, text, message):
+    """Upload bombs of entities, includes of other files, deep nesting and wrong bytes."""
+    with pytest.raises(kt.KinetreeError, match=message):
+        open_file(studio, uploads=[file(name, text.encode("latin-1"))])
+    assert studio.tab.system is None
+
+
+@pytest.mark.parametrize("name", ["../a.urdf", "/tmp/a.urdf", "a/../../b.urdf", ".a.urdf", "a\\b.urdf", "", None])
+def test_names_of_uploads_are_contained(name):
+    """Upload files under names that lead out of their folder."""
+    with (
+        pytest.raises(kt.InputError, match="is not the name of a file"),
+        upload_folder([{"name": name, "content": ""}]),
+    ):
+        pytest.fail("it was written")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (None, "expected a list"),
+        ([], "expected a list"),
+        ([7], "is not a file"),
+        ([{"name": "a.urdf", "content": "?"}], "is not base64"),
+        ([file("a.urdf", "x"), file("a.urdf", "y")], "two of the files have the name 'a.urdf'"),
+        ([file("a.urdf", "x"), file("a.urdf/b.stl", "y")], "two of the files"),
+        ([file("a.urdf/b.stl", "x"), file("a.urdf", "y")], "two of the files"),
+        ([file(f"{k}.stl", "x") for k in range(201)], "201 files; at most 200"),
+    ],
+)
+def test_uploads_are_checked(files, message):
+    """Upload what is not a list of files with contents in base64, or too many."""
+    with pytest.raises(kt.InputError, match=message), upload_folder(files):
+        pytest.fail("it was written")
+
+
+def test_uploads_are_bounded(monkeypatch):
+    """Upload files that are too large together."""
+    monkeypatch.setattr(folder, "MOST_BYTES", 1000)
+    files = [file("a.stl", bytes(600)), file("b.stl", bytes(600))]
+    with pytest.raises(kt.InputError, match="more than 1,000 bytes"), upload_folder(files):
+        pytest.fail("it was written")
+
+
+def test_the_model_is_found_among_uploads():
+    """Choose the only model file, the named one, or report several."""
+    assert model_among(["meshes/a.stl", "robot.urdf"]) == "robot.urdf"
+    assert model_among(["a.xml", "b.xml"], "b.xml") == "b.xml"
+    with pytest.raises(kt.InputError, match="several models: a.xml, b.xml"):
+        model_among(["a.xml", "b.xml"])
+    with pytest.raises(kt.InputError, match="no model among the files"):
+        model_among(["a.stl"])
+    with pytest.raises(kt.InputError, match="'c.xml' is not among the uploaded model files"):
+        model_among(["a.xml"], "c.xml")

@@ -1,0 +1,192 @@
+"""The page's numbers in plain Node: each file in tests/page/node compares modules of page/js with the library."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+
+import kinetree as kt
+from kinetree.apps.lessons.expressions import evaluate_formula, page_tree
+from kinetree.formats.urdf_writer import write_urdf
+from kinetree.page.data import system_data
+from kinetree.page.file import pack
+from kinetree.page.model import page_model
+from wasm_hosts import NODE, needs_node
+
+FOLDER = Path(__file__).parent / "node"
+
+KNOWN = {"mass.link3": 1.7, "length.a_b.c": -0.3, "q": np.array([0.4, -1.1, 2.3]), "T": np.arange(12.0).reshape(3, 4)}
+FORMULAS = (
+    "-2**2 + 3*4 - 7/2",
+    "2 * mass.link3 - length.a_b.c**2",
+    "norm(q) * sqrt(2) + atan2(q[1], q[0])",
+    "[30*deg, -pi/2, mass.link3]",
+    "q - 2*[1, 0.5, -0.25] / mass.link3",
+    "T[2, 1] + q[-1]",
+    "-q",
+    "cos(acos(0.3)) - abs(-log(7e-2)) + 1.5e2",
+)
+
+
+def formulas() -> dict[str, Any]:
+    """Return formulas as trees, what they may name, and their values by Python."""
+    names = {key: _plain(x) for key, x in KNOWN.items() if key != "T"}
+    values = [_plain(evaluate_formula(text, KNOWN)) for text in FORMULAS]
+    return {
+        "names": names | {"T": {"data": _plain(KNOWN["T"]), "shape": [3, 4]}},
+        "formulas": [{"tree": page_tree(x), "value": value} for x, value in zip(FORMULAS, values, strict=True)],
+    }
+
+
+def linear() -> dict[str, Any]:
+    """Return matrices with their singular values, ranks and least-squares solutions by NumPy."""
+    rng = np.random.default_rng(4)
+    thin, wide = rng.normal(size=(7, 4)), rng.normal(size=(3, 6))
+    dependent = rng.normal(size=(5, 3)) @ rng.normal(size=(3, 6))
+    graded = thin * 10.0 ** np.array([0.0, -4.0, -8.0, 3.0])
+    cases = []
+    for A in (thin, wide, dependent, graded, np.zeros((2, 3))):
+        b = rng.normal(size=A.shape[0])
+        sizes = np.linalg.svd(A)[1]
+        rank = int((sizes > 1e-13 * max(sizes.max(), 1e-300)).sum())
+        x = np.linalg.pinv(A, rcond=1e-13) @ b
+        cases.append({"A": _plain(A), "m": A.shape[0], "n": A.shape[1], "b": _plain(b), "values": _plain(sizes),
+                      "rank": rank, "x": _plain(x)})  # fmt: skip
+    S = thin.T @ thin
+    b = rng.normal(size=4)
+    values, vectors = np.linalg.eigh(S - 2.0 * np.eye(4))
+    return {
+        "cases": cases,
+        "symmetric": {"S": _plain(S), "b": _plain(b), "x": _plain(np.linalg.solve(S, b))},
+        "eigen": {"S": (S - 2.0 * np.eye(4)).ravel().tolist(),
+                  "values": values[::-1].tolist(), "vectors": vectors.T[::-1].tolist()},
+    }  # fmt: skip
+
+
+def motions() -> dict[str, Any]:
+    """Return points with their splines by SciPy."""
+    t = np.array([0.0, 0.7, 1.1, 2.9])
+    points = np.array([[0.3, -1.0], [1.2, 0.4], [-0.7, 0.9], [0.1, 2.2]])
+    at = np.linspace(t[0], t[-1], 41)
+    curves = {end: CubicSpline(t, points, bc_type=end) for end in ("clamped", "natural")}
+    return {
+        "t": t.tolist(),
+        "points": points.tolist(),
+        "splines": {end: [curve(at, k).tolist() for k in range(3)] for end, curve in curves.items()},
+    }
+
+
+def tables() -> dict[str, Any]:
+    """Return the rows of Denavit-Hartenberg tables, and the poses of bodies by the library."""
+    out = []
+    for name in ("stanford", "puma560", "planar_3r"):
+        arm = kt.load(name)
+        table = system_data(arm)["table"]
+        poses = arm.poses(np.zeros(arm.nq)).reshape(-1, 16).tolist()
+        model = page_model(arm.mechanism, arm.mechanism.values())
+        out.append({"table": table, "poses": poses, "model": model, "urdf": _urdf(arm)})
+    return {"tables": out}
+
+
+def _urdf(arm: kt.System) -> str:
+    """Return URDF with numbers, also of a robot with armatures, which the page leaves out."""
+    joints = tuple(replace(j, armature=()) for j in arm.joints)
+    return write_urdf(replace(arm.mechanism, joints=joints))
+
+
+def kernels() -> dict[str, Any]:
+    """Return the data of pages with states, and what the library computes there."""
+    return {
+        "trees": [_tree(name) for name in ("stanford", "kuka_lwr4")],
+        "loops": [_closed(x) for x in CLOSED],
+        "findings": _findings(),
+    }
+
+
+CLOSED = ("four_bar", "five_bar", "three_rrr", "spatial_slider_crank")
+FOUND = (
+    ("parallelogram", None),
+    ("parallelogram", (np.pi / 2, -np.pi / 2, np.pi / 2, np.pi / 2)),
+    ("parallelogram", (np.pi / 2 - 0.02, 0.02 - np.pi / 2, np.pi / 2 - 0.02, np.pi / 2 - 0.02)),
+    ("five_bar", None),
+    ("press", None),
+)
+"""Closed mechanisms, and positions at which their findings are compared, by default an assembled one."""
+
+
+def _tree(name: str) -> dict[str, Any]:
+    arm = kt.load(name)
+    q, qd = arm.random_state(3)
+    frame = arm.mechanism.bodies[-1].name
+    run = kt.simulate(arm, q, qd, times=np.array([0.0, 0.05]), method="rk4", dt=1e-3)
+    return {
+        "name": name, "data": pack(system_data(arm)), "q": q.tolist(), "qd": qd.tolist(),
+        "poses": _plain(arm.poses(q)), "jacobian": _plain(arm.jacobian(q, frame)),
+        "kinetic": float(arm.kinetic_energy(q, qd)), "potential": float(arm.potential_energy(q)),
+        "inertias": np.diagonal(arm.inertia_matrix(q)).tolist(),
+        "after": {"q": _plain(run.q[-1]), "qd": _plain(run.qd[-1])},
+    }  # fmt: skip
+
+
+def _closed(name: str) -> dict[str, Any]:
+    arm = kt.load(name)
+    q0 = arm.assemble()
+    leads = list(arm.independent(q0).names)
+    at = [arm.mechanism.v_slices[[j.name for j in arm.joints].index(x)].start for x in leads]
+    rates = dict(zip(leads, (0.7, -0.4, 0.9), strict=False))
+    qd = arm.consistent_speeds(q0, rates)
+    qdd = arm.consistent_accelerations(q0, qd, dict.fromkeys(leads, 0.3))
+    given = {"actuated": leads, "forces": True}
+    tau, loads = arm.actuation(q0, qd, qdd, **given).tau, arm.loads(q0, qd, qdd=qdd, **given)
+    doctor = arm.doctor(q0)
+    return {
+        "name": name, "data": pack(system_data(arm)), "q": q0.tolist(), "leads": at, "rates": list(rates.values()),
+        "qd": _plain(qd), "qdd": _plain(qdd), "tau": _plain(tau), "mobility": int(doctor.mobility),
+        "loads": _plain(np.concatenate([loads.joints, loads.cuts], axis=-2)),
+    }  # fmt: skip
+
+
+def _findings() -> list[dict[str, Any]]:
+    """Return closed positions with the mobility, and the titles of the doctor's findings."""
+    out = []
+    for name, position in FOUND:
+        arm = kt.load(name)
+        q = arm.assemble() if position is None else arm.assemble(np.array(position))
+        doctor = arm.doctor(q)
+        titles = [finding.title for finding in doctor.findings]
+        out.append({"name": name, "data": pack(system_data(arm)), "q": q.tolist(), "titles": titles,
+                    "mobility": int(doctor.mobility)})  # fmt: skip
+    return out
+
+
+def _plain(x: Any) -> Any:
+    return np.ravel(x).tolist() if np.ndim(x) else float(x)
+
+
+CASES = {"formulas": formulas, "linear": linear, "motions": motions, "tables": tables, "kernels": kernels}
+
+
+@needs_node
+@pytest.mark.parametrize("name", CASES)
+def test_numbers_of_the_page_are_the_library_s(tmp_path, name):
+    """Run the comparisons of one file in Node, which reads the library's numbers."""
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps(CASES[name]()))
+    environment = os.environ | {"KINETREE_CASES": str(path)}
+    command = [str(NODE), "--test", "--test-reporter=spec", str(FOLDER / f"{name}.test.mjs")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "tests 0" not in done.stdout
+
+
+def test_every_comparison_is_run():
+    """Find a list of cases for every file of comparisons."""
+    assert {f.name.removesuffix(".test.mjs") for f in FOLDER.glob("*.test.mjs")} == set(CASES)

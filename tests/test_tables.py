@@ -1,0 +1,100 @@
+"""Tables and results as text and as HTML: aligned, escaped and of bounded size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree._support.tables import COLUMNS, ROWS, Table, html_of
+
+ARM = kt.load("planar_2r")
+Q, QD = np.array([0.31, -0.47]), np.array([0.9, -1.3])
+
+
+def test_text_is_aligned():
+    """Write texts to the left, numbers to the right, and a dash for nothing."""
+    table = Table(("joint", "peak"), (("a", 0.123456), ("elbow", 1234.5), ("c", None)), ("", "N m"))
+    assert table.text() == "joint  peak [N m]\na          0.1235\nelbow        1234\nc               -"
+
+
+def test_html_is_escaped():
+    """Write names that are HTML elements as text."""
+    page = html_of(["<b> &\nnext", Table(("<i>", "x"), (("<script>", 1.0),))])
+    assert page == (
+        "<p>&lt;b&gt; &amp;<br>next</p><table>"
+        '<tr><th style="text-align:left">&lt;i&gt;</th><th>x</th></tr>'
+        '<tr><td style="text-align:left">&lt;script&gt;</td><td>1.000</td></tr></table>'
+    )
+
+
+def test_large_tables_are_shortened():
+    """Show a table of many rows and columns: the last column stays, and what is left out is counted."""
+    table = Table(tuple(f"c{k}" for k in range(50)), tuple((float(k),) * 50 for k in range(1000)))
+    lines = table.shortened().splitlines()
+    assert len(lines) == ROWS + 2
+    assert lines[0].split() == [*(f"c{k}" for k in range(COLUMNS - 1)), "c49"]
+    assert lines[-1] == f"... and {1000 - ROWS} more rows and {50 - COLUMNS} more columns before the last"
+    assert table.html().count("<tr>") == ROWS + 2
+    assert len(table.text().splitlines()) == 1001
+
+
+RESULTS = {
+    "verify": lambda: ARM.verify(1),
+    "doctor": lambda: kt.load("four_bar").doctor(),
+    "inverse kinematics": lambda: ARM.inverse_kinematics(ARM.pose(Q, "tool"), "tool", q0=[0.2, -0.3]),
+    "all solutions": lambda: ARM.inverse_kinematics(ARM.pose(Q, "tool"), "tool", all=True),
+    "linearize": lambda: ARM.linearize(Q, QD, [0.1, 0.2]),
+    "many linearizations": lambda: ARM.linearize([Q, Q], [QD, QD], [[0.1, 0.2]] * 2),
+    "LQR": lambda: kt.LQR(ARM, Q),
+    "modes": lambda: ARM.modes(),
+    "cost": lambda: ARM.cost("inverse_dynamics"),
+    "ledger": lambda: ARM.ledger(Q, QD, [0.3, 0.7]),
+    "loads": lambda: ARM.loads(Q, QD),
+    "actuation": lambda: ARM.actuation(Q, QD, [0.3, 0.7], ["joint1", "joint2"]),
+    "independent": lambda: kt.load("four_bar").independent(),
+    "report": lambda: kt.load("four_bar").report,
+    "study": lambda: kt.study(ARM, {"q.joint1": kt.grid(0.1, 0.9, 3)}, measures={"m": kt.rms("q.joint2")},
+                              simulate={"duration": 0.05}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_tables_in_notebooks_and_text_in_consoles(name):
+    """Show each result: HTML with a table, and the same short text where it is printed and in a console."""
+    result = RESULTS[name]()
+    assert "array(" not in repr(result)
+    assert len(repr(result)) < 4000
+    assert repr(result) == str(result) or name == "cost"
+    page = result._repr_html_()
+    assert ("<table>" in page) == (name != "many linearizations")
+
+
+def test_numbers_are_under_the_names_of_their_coordinates():
+    """Find the entries of A, the gains, and the position of inverse kinematics beside their names."""
+    lines = str(ARM.linearize(Q, QD, [0.1, 0.2])).splitlines()
+    A = ARM.linearize(Q, QD, [0.1, 0.2]).A
+    assert lines[2].split("  ")[-1] == "d joint2'"
+    assert float(lines[6].split()[-1]) == pytest.approx(A[3, 3], rel=1e-3)
+    assert float(lines[5].split()[2]) == pytest.approx(A[2, 0], rel=1e-3)
+    regulator = kt.LQR(ARM, Q)
+    assert float(str(regulator).splitlines()[3].split()[1]) == pytest.approx(regulator.K[1, 0], rel=1e-3)
+    found = ARM.inverse_kinematics(ARM.pose(Q, "tool"), "tool", q0=[0.2, -0.3])
+    row = str(found).splitlines()[-1].split()
+    assert row[1] == "yes"
+    assert [float(x) for x in row[-2:]] == pytest.approx(found.q, rel=1e-3)
+
+
+def test_equations_are_latex_in_notebooks():
+    """Show equations as LaTeX, but not those that fill pages."""
+    pytest.importorskip("sympy")
+    assert ARM.equations()._repr_latex_() == rf"$\displaystyle {ARM.equations().latex()}$"
+    assert repr(ARM.equations()) == str(ARM.equations())
+
+
+def test_long_mechanisms_have_short_results():
+    """Print the loads of a chain of 300 links within a screen or two."""
+    chain = kt.chain(300)
+    found = chain.loads(np.full(300, 0.01), np.zeros(300))
+    assert len(str(found).splitlines()) == ROWS + 2
+    assert len(found.table().splitlines()) == 301
