@@ -11,7 +11,7 @@ from kinetree.studies import optimizing
 from kinetree.studies.choosing import checked_bounds
 from kinetree.studies.exact_slopes import SLOPES, exact_slopes, is_smooth, series_of
 from kinetree.studies.measures import REDUCTIONS
-from kinetree.studies.plan import plan_of
+from kinetree.studies.plan import StudyOptions, plan_of
 from kinetree.studies.samplings import Sobol
 from kinetree.studies.searching import Objective, differences
 from press import press
@@ -22,7 +22,8 @@ CYCLE = {"cycle": {"drive": "main", "speed": 11.0}, "steps": 30}
 
 def objective_of(system, over, measures, minimize, bounds=None, **evaluation) -> Objective:
     """Return the objective of an optimization."""
-    plan = plan_of(system, {k: Sobol(*x) for k, x in over.items()}, measures, samples=8, seed=0, **evaluation)
+    options = StudyOptions(samples=8, **evaluation)
+    plan = plan_of(system, {k: Sobol(*x) for k, x in over.items()}, measures, options)
     lo, hi = (np.array([x[k] for x in over.values()]) for k in (0, 1))
     return Objective(plan, minimize, checked_bounds(bounds, plan.measures), lo, hi)
 

@@ -5,7 +5,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.simulation.outcomes import Outcome
-from kinetree.studies.plan import plan_of
+from kinetree.studies.plan import StudyOptions, plan_of
 from kinetree.studies.quantities import depends_on_parameters
 from press import press
 from tolerance import assert_close
@@ -16,7 +16,7 @@ MOTION = {"main": kt.Cycloid(0.3, 5.1, 0.7)}
 def outcome(system, values, **options):
     over = {name: kt.grid(x) for name, x in values.items()}
     options = {"motion": MOTION, "duration": 0.7, "steps": 60} | options
-    plan = plan_of(system, {name: kt.grid([1.0]) for name in over}, {"x": "peak control.main"}, **options)
+    plan = plan_of(system, {name: kt.grid([1.0]) for name in over}, {"x": "peak control.main"}, StudyOptions(**options))
     return plan.evaluation.evaluate({name: np.array(x) for name, x in values.items()})
 
 
@@ -93,7 +93,7 @@ def test_a_tree_follows_one_reference_for_all_joints():
     arm = kt.load("planar_3r")
     reference = kt.Cosine([0.3, -0.8, 0.5], [2.0, 3.1, 1.3])
     times = np.linspace(0.0, 1.0, 23)
-    plan = plan_of(arm, {"q.joint1": kt.grid([0.0])}, {"x": "peak q.joint1"}, simulate={"duration": 1.0})
+    plan = plan_of(arm, {"q.joint1": kt.grid([0.0])}, {"x": "peak q.joint1"}, StudyOptions(simulate={"duration": 1.0}))
     assert plan.evaluation.times[-1] == 1.0
     names = [p.name for p in arm.mechanism.free_parameters]
     assert names == []

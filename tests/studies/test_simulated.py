@@ -6,7 +6,7 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.simulation.outcomes import Outcome
-from kinetree.studies.plan import plan_of
+from kinetree.studies.plan import StudyOptions, plan_of
 from press import press
 from tolerance import assert_close
 
@@ -16,7 +16,7 @@ def test_starts_and_parameters_vary_together():
     system = press()
     over = {"r": kt.grid([0.05, 0.07]), "q.main": kt.grid([0.4, 1.1]), "qd.main": kt.grid([2.0])}
     plan = plan_of(
-        system, over, {"end": "at_end q.main"}, simulate={"duration": 0.2, "method": "rk4", "dt": 1e-3}
+        system, over, {"end": "at_end q.main"}, StudyOptions(simulate={"duration": 0.2, "method": "rk4", "dt": 1e-3}),
     )  # fmt: skip
     values = plan.space.values(0, 4)
     found = plan.evaluation.evaluate(values)
@@ -39,7 +39,9 @@ def test_runs_that_stop_keep_status_and_reason():
     body = arm.bodies[-1].name
     plan = plan_of(
         arm, {"qd.joint1": kt.grid([0.0, 50.0])}, {"end": "at_end q.joint1"},
-        simulate={"duration": 0.5, "method": "rk4", "dt": 1e-2, "forces": [kt.ExternalWrench(body, force=blow_up)]},
+        StudyOptions(simulate={
+            "duration": 0.5, "method": "rk4", "dt": 1e-2, "forces": [kt.ExternalWrench(body, force=blow_up)]
+        }),
     )  # fmt: skip
     found = plan.evaluation.evaluate(plan.space.values(0, 2))
     assert found.status[1] == Outcome.LOST
@@ -54,7 +56,7 @@ def test_driven_joints_start_where_their_references_do():
     motion = kt.Driven("main", kt.Hold(0.7, speed=9.0))
     plan = plan_of(
         system, {"r": kt.grid([0.05, 0.07])}, {"peak": "peak control.main"},
-        simulate={"duration": 0.3, "control": motion},
+        StudyOptions(simulate={"duration": 0.3, "control": motion}),
     )  # fmt: skip
     found = plan.evaluation.evaluate(plan.space.values(0, 2))
     one = kt.simulate(system, duration=0.3, control=motion, parameters={"r": 0.07})
@@ -73,5 +75,10 @@ def test_driven_joints_start_where_their_references_do():
 def test_impossible_options_are_refused(options, message):
     """Refuse unknown options and batches of starts."""
     with pytest.raises(kt.KinetreeError) as caught:
-        plan_of(kt.load("planar_2r"), {"q.joint1": kt.grid([0.1])}, {"end": "at_end q.joint1"}, simulate=options)
+        plan_of(
+            kt.load("planar_2r"),
+            {"q.joint1": kt.grid([0.1])},
+            {"end": "at_end q.joint1"},
+            StudyOptions(simulate=options),
+        )
     assert message.split(";")[0] in str(caught.value)

@@ -7,28 +7,29 @@ of sensitivity indices, if any; `[parameters]`, values of the other free paramet
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._support.options import table_keys
 from ..errors import InputError, ModelError, at, below, unknown_name
 from ..formats.fields import constant, known_keys, name, require, text, truth
 from ..formats.toml import file_text, parsed_toml
 from ..formats.toml_lines import Places
 from ..model.part_fields import MAX_NAME
 from ..studies import samplings
-from ..studies.plan import Plan, plan_of
+from ..studies.plan import CYCLE, Plan, StudyOptions, plan_of
 from ..studies.schemes import sensitivity
 from .forces_and_control import plain_numbers, reference
 from .paths import inner
 from .reading import read_experiment, system_of_head
 
 KEYS = {
-    "study": ("mechanism", "base", "description", "samples", "seed", "actuated", "passive", "keep"),
+    "study": ("mechanism", "base", "description", *table_keys(StudyOptions, "study")),
     "sensitivity": ("method", "second_order", "levels"),
-    "motion": ("duration", "steps", "times", "joint"),
-    "cycle": ("drive", "speed", "start", "revolutions", "steps"),
+    "motion": (*table_keys(StudyOptions, "motion"), "joint"),
+    "cycle": (*CYCLE, *table_keys(StudyOptions, "cycle")),
     "simulate": ("experiment",),
 }
 TABLES = ("study", "over", "sensitivity", "parameters", "motion", "cycle", "simulate", "measures")
@@ -82,22 +83,13 @@ def _study(data: dict[str, Any], path: Path) -> StudyFile:
             table = known_keys(data[key], KEYS[key], at(key))
             given |= {"motion": _motion, "cycle": _cycle, "simulate": _simulated}[key](table, path.parent)
     system = given.pop("system", None) or system_of_head(head, path.parent, "study")
-    for key in ("samples", "seed"):
-        if key in head:
-            given[key] = _whole(head[key], at("study", key))
-    if "actuated" in head:
-        where = at("study", "actuated")
-        given["actuated"] = [name(x, where) for x in _listed(head["actuated"])]
-    if "keep" in head:
-        given["keep"] = tuple(text(x, at("study", "keep")) for x in _listed(head["keep"]))
-    if "passive" in head:
-        given["passive"] = truth(head["passive"], at("study", "passive"))
+    given |= _options(head, "study")
     over = {key: _sampling(table, below(at("over"), key)) for key, table in _table(data, "over").items()}
     if "sensitivity" in data:
         over = _planned(known_keys(data["sensitivity"], KEYS["sensitivity"], at("sensitivity")), over, given)
     measures = {key: text(x, below(at("measures"), key)) for key, x in _table(data, "measures").items()}
     description = text(head.get("description", ""), at("study", "description"))
-    return StudyFile(path.stem, description, plan_of(system, over, measures, **given))
+    return StudyFile(path.stem, description, plan_of(system, over, measures, StudyOptions(**given)))
 
 
 def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -152,25 +144,14 @@ def _motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return motion and times; `joint` has a reference for each driven joint."""
     joints = require(table, "joint", at("motion"))
     known_keys(joints, joints if isinstance(joints, Mapping) else (), at("motion", "joint"))
-    found: dict[str, Any] = {
-        "motion": {key: reference(x, below(at("motion", "joint"), key), folder) for key, x in joints.items()}
-    }
-    if "duration" in table:
-        found["duration"] = constant(table["duration"], at("motion", "duration"))
-    if "steps" in table:
-        found["steps"] = _whole(table["steps"], at("motion", "steps"))
-    if "times" in table:
-        found["times"] = plain_numbers(table["times"], at("motion", "times"))
-    return found
+    references = {key: reference(x, below(at("motion", "joint"), key), folder) for key, x in joints.items()}
+    return {"motion": references, **_options(table, "motion")}
 
 
 def _cycle(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    numbers = {key: constant(table[key], at("cycle", key)) for key in ("speed", "start", "revolutions") if key in table}
-    found: dict[str, Any] = {"cycle": {"drive": name(require(table, "drive", at("cycle")), at("cycle", "drive"))}}
-    found["cycle"] |= numbers
-    if "steps" in table:
-        found["steps"] = _whole(table["steps"], at("cycle", "steps"))
-    return found
+    drive = name(require(table, "drive", at("cycle")), at("cycle", "drive"))
+    numbers = {key: constant(table[key], at("cycle", key)) for key in CYCLE[1:] if key in table}
+    return {"cycle": {"drive": drive, **numbers}, **_options(table, "cycle")}
 
 
 def _simulated(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -205,3 +186,21 @@ def _whole(x: Any, where: str) -> int:
 
 def _listed(x: Any) -> list[Any]:
     return x if isinstance(x, list) else [x]
+
+
+READERS: Mapping[str, Callable[[Any, str], Any]] = {
+    "duration": constant,
+    "times": plain_numbers,
+    "steps": _whole,
+    "actuated": lambda x, where: [name(part, where) for part in _listed(x)],
+    "passive": truth,
+    "samples": _whole,
+    "seed": _whole,
+    "keep": lambda x, where: tuple(text(part, where) for part in _listed(x)),
+}
+"""The readers of the options of `study` that are keys of tables."""
+
+
+def _options(table: Mapping[str, Any], sort: str) -> dict[str, Any]:
+    """Return the options of `study` that a table has."""
+    return {key: READERS[key](table[key], at(sort, key)) for key in table_keys(StudyOptions, sort) if key in table}

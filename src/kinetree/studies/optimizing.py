@@ -10,15 +10,16 @@ import numpy as np
 
 from .._support.checks import number, whole
 from .._support.interruption import keep_in_interrupt
+from .._support.options import option_names
 from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
-from ..errors import InputError, brief
+from ..errors import InputError, brief, unknown_name
 from ..simulation.outcomes import Outcome
 from .choosing import Bounds, Choice, checked_bounds
 from .evaluating import evaluate
 from .exact_slopes import exact_slopes, is_smooth, series_of
 from .measures import Measure
-from .plan import Plan, plan_of
+from .plan import STORING, Plan, StudyOptions, plan_of
 from .progress import show_runs
 from .samplings import Sobol
 from .searching import Judged, Objective, differences, evolve, narrow_search, polish_design
@@ -26,6 +27,9 @@ from .study import Study, evaluate_plan
 
 OBJECTIVE = "objective"
 """The name of a measure to minimize that is given without one."""
+
+OPTIONS = option_names(StudyOptions, "samples", "seed", "store", "keep", *STORING)
+"""The options of `study` that `optimize` takes: those that determine how a design is evaluated."""
 
 AT_BOUND = 1e-6
 """The distance from a bound, in parts of its size, below which it counts as active."""
@@ -155,9 +159,11 @@ def optimize(
     measures, minimize = _named(measures, minimize)
     bounds = _intervals(over)
     count = _population(population, len(bounds))
-    plan = plan_of(
-        system, {name: Sobol(*ends) for name, ends in bounds.items()}, measures, samples=count, seed=seed, **evaluation
-    )
+    for name in evaluation:
+        if name not in OPTIONS:
+            raise unknown_name("option of optimize", name, OPTIONS)
+    options = StudyOptions(samples=count, seed=seed, **evaluation)
+    plan = plan_of(system, {name: Sobol(*ends) for name, ends in bounds.items()}, measures, options)
     lo, hi = (np.array([ends[k] for ends in bounds.values()]) for k in (0, 1))
     objective = Objective(plan, minimize, checked_bounds(subject_to, plan.measures), lo, hi)
     rng = np.random.default_rng(whole(seed, "seed", least=0))

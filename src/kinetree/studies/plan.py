@@ -7,19 +7,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from glob import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._support.checks import number, whole
 from .._support.identity import Unidentified, digest
+from .._support.options import stated
 from .._support.version import VERSION
 from ..algebra.arrays import Numbers
 from ..errors import Advice, InputError, brief
 from ..model.freeing import adjustable
-from ..model.mechanism import Mechanism, one_set
+from ..model.mechanism import Mechanism, Named, one_set
+from ..simulation.acting.instants import Force
+from ..simulation.acting.references import Hold
+from ..simulation.acting.references.motions import Reference
 from ..simulation.arguments import output_times
 from ..simulation.changes import with_free
+from ..simulation.cycle import SAMPLES as POSITIONS
 from ..simulation.problem import flag, list_acting, system_of
 from ..system import System
 from .evaluating import Evaluation
@@ -42,6 +49,67 @@ SAMPLES = 201
 
 STEPS = 1_000_000
 """The largest number of steps of a motion, to keep a run in memory."""
+
+
+CYCLE = ("drive", "speed", "start", "revolutions")
+"""The values of `cycle`: the driven joint, its speed [rad/s], its angle at the start [rad], the number of turns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """The declaration of the options of `study`, which describes them.
+
+    Options of `optimize`, of study files and of the command line follow from it. Those with a help have values that
+    text can state.
+    """
+
+    motion: Mapping[str, Reference] | None = None
+    simulate: Mapping[str, Any] | None = None
+    cycle: Mapping[str, Any] | None = None
+    duration: float | None = field(default=None, metadata=stated("Duration of a motion.", unit="s", tables=("motion",)))
+    times: ArrayLike | None = field(
+        default=None,
+        metadata=stated("Times of a motion, instead of its duration and steps.", unit="s", tables=("motion",)),
+    )
+    steps: int | None = field(
+        default=None,
+        metadata=stated("Number of intervals. Default: 200 of a motion, 360 of a cycle.", tables=("motion", "cycle")),
+    )
+    parameters: Named | None = field(
+        default=None, metadata=stated("Values of free parameters that do not vary, by name.")
+    )
+    actuated: str | Sequence[str] | None = field(
+        default=None,
+        metadata=stated("Joints with the torques of a motion. Default: the driven joints.", tables=("study",)),
+    )
+    forces: Force | Sequence[Force] | None = None
+    passive: bool = field(
+        default=True, metadata=stated("Damping, friction, springs of the mechanism, or not.", tables=("study",))
+    )
+    samples: int | None = field(
+        default=None,
+        metadata=stated("Number of samples of quantities that are neither on grids nor in a table.", tables=("study",)),
+    )
+    seed: int = field(default=0, metadata=stated("Seed of the random numbers of samples.", tables=("study",)))
+    store: str | Path | None = field(
+        default=None,
+        metadata=stated("A Zarr folder for the results; the same call goes on where it was interrupted or killed."),
+    )
+    keep: str | Sequence[str] = field(
+        default=(), metadata=stated("Columns that are stored over time.", tables=("study",))
+    )
+    shard: int | None = field(default=None, metadata=stated("Number of runs that are computed and stored at a time."))
+    workers: int | None = field(default=None, metadata=stated("Number of processes that compute shards."))
+    on: Any = field(
+        default=None,
+        metadata=stated(
+            "Address of a Dask scheduler, tcp://HOST:8786, whose workers share the folder, or a Dask client."
+        ),
+    )
+
+
+STORING = ("shard", "workers", "on")
+"""The options that need a store."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,38 +253,21 @@ def _digest_of(name: str, part: Any) -> str:
         ) from None
 
 
-def plan_of(
-    system: Any,
-    over: Any,
-    measures: Any,
-    *,
-    motion: Any = None,
-    simulate: Any = None,
-    cycle: Any = None,
-    duration: float | None = None,
-    times: Any = None,
-    steps: int | None = None,
-    parameters: Any = None,
-    actuated: Any = None,
-    forces: Any = None,
-    passive: bool = True,
-    samples: int | None = None,
-    seed: int = 0,
-    keep: Any = (),
-) -> Plan:
+def plan_of(system: Any, over: Any, measures: Any, options: StudyOptions) -> Plan:
     """Return the plan of a study from its arguments, after all checks that need no run."""
-    space = space_of(over, samples, seed)
-    system, parameters = _freed(system_of(system), space.names, parameters)
-    along = {"duration": duration, "times": times, "steps": steps, "actuated": actuated, "forces": forces}
-    _refuse_ways(motion, simulate, cycle, along)
-    if cycle is not None:
-        motion, times = _revolution(cycle, duration, times, steps)
-    elif simulate is None:
-        times = _times(duration, times, steps)
+    o = options
+    space = space_of(over, o.samples, o.seed)
+    system, parameters = _freed(system_of(system), space.names, o.parameters)
+    _refuse_ways(o)
+    motion, times = o.motion, None
+    if o.cycle is not None:
+        motion, times = _revolution(o)
+    elif o.simulate is None:
+        times = _times(o)
     made = Plan(
-        system, space, measures_of(system, measures), parameters, motion, simulate, times,
-        _actuated(system, actuated), tuple(list_acting(forces, "forces", "apply")), flag(passive, "passive"),
-        (keep,) if isinstance(keep, str) else tuple(keep),
+        system, space, measures_of(system, measures), parameters, motion, o.simulate, times,
+        _actuated(system, o.actuated), tuple(list_acting(o.forces, "forces", "apply")), flag(o.passive, "passive"),
+        (o.keep,) if isinstance(o.keep, str) else tuple(o.keep),
     )  # fmt: skip
     _ = made.quantities, made.nominal, made.evaluation, made.kept
     _refuse_twins(made)
@@ -238,15 +289,15 @@ def _freed(system: Any, names: Sequence[str], parameters: Any) -> tuple[Any, Any
     return with_free(system, *(escape(name) for name in more)), parameters
 
 
-def _refuse_ways(motion: Any, simulate: Any, cycle: Any, along: Mapping[str, Any]) -> None:
-    """Refuse no way of evaluation or several, and for simulations the options `along` a motion."""
-    if sum(x is not None for x in (motion, simulate, cycle)) != 1:
+def _refuse_ways(options: StudyOptions) -> None:
+    """Refuse no way of evaluation or several, and for simulations the options of motions."""
+    if sum(x is not None for x in (options.motion, options.simulate, options.cycle)) != 1:
         raise InputError(
             "give one of motion={joint: reference}, cycle={'drive': joint, 'speed': rad/s} and simulate={...}: the way "
             "in which each design is evaluated"
         )
-    for name, value in along.items() if simulate is not None else ():
-        if value is not None:
+    for name in ("duration", "times", "steps", "actuated", "forces") if options.simulate is not None else ():
+        if getattr(options, name) is not None:
             raise InputError(f"{name} is for studies along a motion; put it into simulate={{...}}, or leave it out")
 
 
@@ -258,13 +309,13 @@ def _refuse_twins(plan: Plan) -> None:
             raise InputError(f"{name!r} is the name of two results; rename the measure, or keep the whole column")
 
 
-def _times(duration: Any, times: Any, steps: Any) -> Numbers:
-    if times is not None and steps is not None:
+def _times(options: StudyOptions) -> Numbers:
+    if options.times is not None and options.steps is not None:
         raise InputError("steps and times: give one of them")
-    found = output_times(duration, times)
-    if times is not None:
+    found = output_times(options.duration, options.times)
+    if options.times is not None:
         return found
-    return np.linspace(0.0, float(found[-1]), _count(steps) if steps is not None else SAMPLES)
+    return np.linspace(0.0, float(found[-1]), SAMPLES if options.steps is None else _count(options.steps))
 
 
 def _count(steps: Any) -> int:
@@ -272,21 +323,18 @@ def _count(steps: Any) -> int:
     return whole(steps, "steps", most=STEPS) + 1
 
 
-def _revolution(cycle: Any, duration: Any, times: Any, steps: Any) -> tuple[dict[str, Any], Numbers]:
+def _revolution(options: StudyOptions) -> tuple[dict[str, Reference], Numbers]:
     """Return motion and times of revolutions at constant speed."""
-    from ..simulation.acting.references import Hold
-    from ..simulation.cycle import SAMPLES as POSITIONS
-
-    keys = ("drive", "speed", "start", "revolutions")
-    if not isinstance(cycle, Mapping) or not {"drive", "speed"} <= set(cycle) <= set(keys):
+    cycle = options.cycle
+    if not isinstance(cycle, Mapping) or not {"drive", "speed"} <= set(cycle) <= set(CYCLE):
         raise InputError(f"cycle is {brief(cycle)}; give {{'drive': joint, 'speed': rad/s}}, and start or revolutions")
-    if duration is not None or times is not None:
+    if options.duration is not None or options.times is not None:
         raise InputError("a cycle has its own duration, that of its revolutions; leave duration and times out")
     speed = number(cycle["speed"], "the speed of cycle")
     if speed == 0.0:
         raise InputError("the speed of cycle is 0; give the speed of the drive [rad/s], which may be negative")
     turns = whole(cycle.get("revolutions", 1), "revolutions")
-    count = _count(steps) if steps is not None else POSITIONS
+    count = POSITIONS if options.steps is None else _count(options.steps)
     end = 2.0 * np.pi * turns / abs(speed)
     start = number(cycle.get("start", 0.0), "the start of cycle")
     return {cycle["drive"]: Hold(start, speed=speed)}, np.linspace(0.0, end, count)

@@ -11,7 +11,7 @@ from .._support.checks import whole
 from ..errors import InputError
 from .evaluating import Block
 from .on_dask import OnDask, connect
-from .plan import Plan
+from .plan import Plan, StudyOptions
 from .processes import run_in_processes
 from .progress import show_runs
 from .shards import dump_plan, write_shard
@@ -19,18 +19,13 @@ from .store import STATUS, Store, prepare_store
 
 
 def stored_results(
-    plan: Plan,
-    path: str | Path,
-    *,
-    shard: int | None = None,
-    workers: int | None = None,
-    on: Any = None,
-    progress: bool | None = None,
+    plan: Plan, path: str | Path, options: StudyOptions, progress: bool | None = None
 ) -> tuple[Block, bool]:
     """Return the results of a plan from its store, after the evaluation of all shards that are missing.
 
     After Ctrl-C, the results are those of the shards that are finished, and the second value is True.
     """
+    workers, on, shard = options.workers, options.on, options.shard
     if workers is not None and on is not None:
         raise InputError("workers and on: give one of them, the number of processes or a Dask client")
     count, pressed = None if workers is None else whole(workers, "workers"), False

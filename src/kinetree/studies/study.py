@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._support.interruption import keep_in_interrupt
 from .._support.pictures import picture
 from .._support.tables import Table, html_of
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
+from ..model.mechanism import Named
 from ..results.trajectory import Trajectory
+from ..simulation.acting.instants import Force
+from ..simulation.acting.references.motions import Reference
 from ..simulation.outcomes import Outcome
 from .choosing import Bounds, Choice, best_of, front_of, worst_of
 from .evaluating import Block, evaluate
 from .failed_runs import FailedRuns
-from .plan import Plan, plan_of
+from .measures import Measuring
+from .plan import STORING, Plan, StudyOptions, plan_of
 from .progress import show_runs
 from .running import stored_results
 from .schemes import distributions, sensitivity
@@ -239,21 +243,21 @@ def study(
     system: Any,
     over: Mapping[str, Any],
     *,
-    measures: Mapping[str, Any],
-    motion: Any = None,
+    measures: Mapping[str, str | Measuring],
+    motion: Mapping[str, Reference] | None = None,
     simulate: Mapping[str, Any] | None = None,
     cycle: Mapping[str, Any] | None = None,
     duration: float | None = None,
-    times: Any = None,
+    times: ArrayLike | None = None,
     steps: int | None = None,
-    parameters: Any = None,
-    actuated: Any = None,
-    forces: Any = None,
+    parameters: Named | None = None,
+    actuated: str | Sequence[str] | None = None,
+    forces: Force | Sequence[Force] | None = None,
     passive: bool = True,
     samples: int | None = None,
     seed: int = 0,
     store: str | Path | None = None,
-    keep: Sequence[str] | str = (),
+    keep: str | Sequence[str] = (),
     shard: int | None = None,
     workers: int | None = None,
     on: Any = None,
@@ -284,25 +288,25 @@ def study(
     """
     if store is not None and not isinstance(store, str | Path):
         raise InputError(f"store is {brief(store)}; give the path of a folder, such as 'study.zarr', or None")
-    plan = plan_of(
-        system, over, measures, motion=motion, simulate=simulate, cycle=cycle, duration=duration, times=times,
-        steps=steps, parameters=parameters, actuated=actuated, forces=forces, passive=passive, samples=samples,
-        seed=seed, keep=keep,
+    options = StudyOptions(
+        motion=motion, simulate=simulate, cycle=cycle, duration=duration, times=times, steps=steps,
+        parameters=parameters, actuated=actuated, forces=forces, passive=passive, samples=samples, seed=seed,
+        store=store, keep=keep, shard=shard, workers=workers, on=on,
     )  # fmt: skip
-    return evaluate_plan(plan, store=store, shard=shard, workers=workers, on=on, progress=progress)
+    return evaluate_plan(plan_of(system, over, measures, options), options, progress=progress)
 
 
-def evaluate_plan(
-    plan: Plan, *, store: str | Path | None = None, progress: bool | None = None, **storing: Any
-) -> Study:
-    """Return the results of a plan, by way of a store if one is given; `storing` are options of `stored_results`.
+def evaluate_plan(plan: Plan, options: StudyOptions | None = None, *, progress: bool | None = None) -> Study:
+    """Return the results of a plan, by way of a store if the options have one.
 
     Ctrl-C raises a KeyboardInterrupt whose `study` has the runs that were evaluated.
     """
+    given = options or StudyOptions()
+    store = given.store
     if store is not None:
-        whole, pressed = stored_results(plan, store, progress=progress, **storing)
+        whole, pressed = stored_results(plan, store, given, progress)
     else:
-        for name, value in {"keep": plan.keep or None, **storing}.items():
+        for name, value in {"keep": plan.keep or None, **{name: getattr(given, name) for name in STORING}}.items():
             if value is not None:
                 raise InputError(f"{name} needs a store, a folder for the results: store='study.zarr'")
         whole, pressed = _results(plan, progress)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from ..._support.options import written_options
 from ...simulation.outcomes import Outcome
+from ...studies.plan import StudyOptions
 from .console import INTERRUPTED, clean, compute_or_keep, heading, make_table, print_table
 from .outputs import OUT, FileOrFolder, Folder, file_of, folder_of
 
@@ -20,28 +22,18 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+_HELP = written_options(StudyOptions)
+
 
 @app.command()
 def study(
     file: Annotated[Path, typer.Argument(help="The study file (.toml): mechanism, samplings, motion and measures.")],
     output: Folder = OUT,
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw the measures.")] = True,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            help="A Zarr folder for the results; the same command goes on where it was interrupted or killed."
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Number of processes; results go to NAME.zarr, or to --store.", min=1),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:8786, whose workers share the folder.")
-    ] = None,
-    shard: Annotated[
-        int | None, typer.Option(help="Number of runs that are computed and stored at a time.", min=1)
-    ] = None,
+    store: Annotated[Path | None, typer.Option(help=_HELP["store"].help)] = None,
+    workers: Annotated[int | None, typer.Option(help=_HELP["workers"].help, min=1)] = None,
+    scheduler: Annotated[str | None, typer.Option(help=_HELP["on"].help.replace(", or a Dask client", ""))] = None,
+    shard: Annotated[int | None, typer.Option(help=_HELP["shard"].help, min=1)] = None,
     report: Annotated[
         Path | None,
         typer.Option(help="A page (.html) of the statistics of all runs and a replay of the worst."),
@@ -69,7 +61,8 @@ def study(
         store = store or folder / f"{given.name}.zarr"
     files += [] if store is None else [store]
     found, pressed = compute_or_keep(
-        "study", lambda: evaluate_plan(given.plan, store=store, shard=shard, workers=workers, on=scheduler)
+        "study",
+        lambda: evaluate_plan(given.plan, StudyOptions(store=store, shard=shard, workers=workers, on=scheduler)),
     )
     took = perf_counter() - began
     try:
