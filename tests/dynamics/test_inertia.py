@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from interpreted import compute, relative
+from interpreted import along, compute, relative
 from kinetree.joints import kind
 from rigid_body import mass_matrix
 from strategies import State, examples, moving_mechanisms
@@ -48,6 +48,21 @@ def test_inverse_times_matrix_is_one(mechanism):
     bound = 4 * EPS * max(float(np.linalg.cond(I).max()), 8)  # a seventh of it
     assert_close(inverse @ I, np.broadcast_to(np.eye(mechanism.nv), I.shape), bound, "I^-1 I")
     assert np.array_equal(inverse, np.swapaxes(inverse, 1, 2))
+
+
+@given(moving_mechanisms())
+@examples(40)
+def test_logarithm_of_the_determinant(mechanism):
+    """Compare the sum over the pivots with the determinant of the whole matrix, and slopes with tr(I^-1 dI)."""
+    s = State(mechanism)
+    I = compute(mechanism, "inertia_matrix", s.q)
+    sign, logdet = np.linalg.slogdet(I)
+    assert (sign == 1).all()
+    bound = 4 * EPS * max(float(np.linalg.cond(I).max()), 8)
+    assert_close(compute(mechanism, "inertia_logdet", s.q), logdet, bound, "log det I")
+    slope = np.linalg.solve(I, along(mechanism, "inertia_matrix", s.q, s.qd)).trace(axis1=1, axis2=2)
+    scale = np.abs(np.linalg.solve(I, along(mechanism, "inertia_matrix", s.q, s.qd))).max(initial=1.0)
+    assert_close(along(mechanism, "inertia_logdet", s.q, s.qd), slope, bound * scale, "d log det I / dt")
 
 
 @given(moving_mechanisms())

@@ -79,6 +79,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "inverse_inertia_matrix": Algorithm(
         inertia.inverse_inertia_matrix, ("q",), "Iinv", ("nv", "nv"), inverts=True, lumps=True
     ),
+    "inertia_logdet": Algorithm(inertia.inertia_logdet, ("q",), "logdet", (), inverts=True, lumps=True),
     "convective_matrix": Algorithm(convective.convective_matrix, ("q", "qd"), "C", ("nv", "nv"), lumps=True),
     "pose": Algorithm(kinematics.pose, ("q",), "T", (4, 4), frame=True),
     "poses": Algorithm(kinematics.poses, ("q",), "T", ("nb", 4, 4)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..algebra.scalars import log
 from ..algebra.spatial import Twist, Wrench, power
 from .forward import Pivot, start
 
@@ -67,3 +68,25 @@ def inverse_inertia_matrix(tree):
                     entries[k, c] = entries[c, k] = value
 
     return tree.matrix(entries)
+
+
+def inertia_logdet(tree):
+    """log det I = sum of log mhat over the columns of all joints, since det U = 1.       [Saha2013] (28)-(31)
+
+    I is the matrix of the open tree. The metric of internal coordinates of a polymer has this determinant.
+    """
+    start(tree)
+    tree.ground.logdet = 0.0
+
+    @tree.each
+    def begin(i):
+        i.logdet = 0.0
+
+    @tree.inward
+    def eliminate(i, p):
+        for pk, armature in reversed(list(zip(i.P.columns, i.armature, strict=True))):
+            i.logdet = i.logdet + log(Pivot(i, pk, armature).mhat)
+        p.logdet += i.logdet
+        p.Mhat += i.A.T @ i.Mhat @ i.A  # (31)
+
+    return [tree.ground.logdet]

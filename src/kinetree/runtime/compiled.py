@@ -215,6 +215,11 @@ class CompiledMechanism:
         ...
 
     @compiled_method
+    def inertia_logdet(self, q: ArrayLike, **options: Unpack[Options]) -> Numbers:
+        """Return log det I of the open tree in O(n), shape [...]; its gradient is `function(...).jacobian()`."""
+        ...
+
+    @compiled_method
     def convective_matrix(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Numbers:
         """Return the matrix of convective inertia C (MCI), with dI/dt - 2 C skew, shape [..., nv, nv]."""
         ...

@@ -83,6 +83,7 @@ RESULTS = {
     "implicit_dynamics": "accelerations [rad/s^2, m/s^2]",
     "inertia_matrix": "generalized inertia matrix [kg m^2, kg m, kg]",
     "inverse_inertia_matrix": "inverse of the generalized inertia matrix",
+    "inertia_logdet": "logarithm of the determinant of the generalized inertia matrix of the open tree",
     "convective_matrix": "matrix of convective inertia",
     "pose": "pose of the frame in the ground's frame, a homogeneous 4 x 4 matrix [1, m]",
     "poses": "pose of each body in the ground's frame, homogeneous 4 x 4 matrices [1, m]",
