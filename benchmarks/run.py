@@ -20,6 +20,7 @@ from report import ROOT, busy, environment, measured, spent
 CASES = {
     "robots": "batches and single calls of arms, humanoids and a quadruped, compared with Pinocchio",
     "derivatives": "derivatives of inverse and forward dynamics, compared with Pinocchio; products of Jacobians",
+    "regressors": "regressors of inverse dynamics in plain calls, compared with Pinocchio",
     "throughput": "samples per second over the size of a batch; float32; threads; equal bits in all cases",
     "large_batches": "time per sample over the size of a batch, with and without prefetch",
     "chains": "time per link from 10 to 100,000 links, compared with Pinocchio up to 300 links",
@@ -50,6 +51,7 @@ CHAPTERS = (
         (
             "robots",
             "derivatives",
+            "regressors",
             "throughput",
             "large_batches",
             "chains",

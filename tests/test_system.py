@@ -53,7 +53,7 @@ def each(results) -> tuple:
 @pytest.mark.parametrize("name", everyday.some(ALGORITHMS))
 def test_every_algorithm_is_a_method(name):
     """Call each method and find the result of the function of the same name, with the documented shape."""
-    sizes = {"nq": 3, "nv": 3, "nb": 3, "nc": 0}
+    sizes = {"nq": 3, "nv": 3, "nb": 3, "10 nb": 30, "nc": 0}
     algorithm = ALGORITHMS[name]
     f = ARM.function(name, frame="tool" if algorithm.frame else None, driven=["j0"] if algorithm.driven else ())
     expected = each(f(*(INPUTS[i] for i in algorithm.inputs)))

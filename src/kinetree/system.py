@@ -19,7 +19,7 @@ from .errors import InputError
 from .joints.random_states import generator, leading_shape
 from .model.mechanism import Named
 from .runtime.compiled import CompiledMechanism
-from .runtime.methods import WrenchOptions, compiled_method
+from .runtime.methods import Options, WrenchOptions, compiled_method
 
 if TYPE_CHECKING:
     from .backends.jax import JaxSystem
@@ -32,6 +32,14 @@ class ActuatedOptions(WrenchOptions, total=False):
     actuated: str | Iterable[str] | None
     weights: Any
     share: Any
+
+
+class RegressorOptions(Options, total=False):
+    """Options of regressors."""
+
+    columns: str | Iterable[str]
+    actuated: str | Iterable[str] | None
+    weights: Any
 
 
 class System(CompiledMechanism):
@@ -53,12 +61,41 @@ class System(CompiledMechanism):
         """
         ...
 
-    def _with(self, name: str, *, actuated: str | Iterable[str] | None = None, **options: Any) -> Callable[..., Any]:
+    @compiled_method
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[RegressorOptions]) -> Numbers:
+        """Return Y with tau = Y pi, [..., nv, p], for the parameters pi = dynamic_parameters() of the mechanism.
+
+        These are ten numbers per body: m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz, in Pinocchio's order, about
+        the origin of the body's frame, in its axes. `columns` adds sorts of parameters of joints, one number per degree
+        of freedom each: "viscous" (damping), "coulomb" (friction), "offset", "armature" and "stiffness". In a closed
+        mechanism tau is that of every joint driven. With `actuated`, only the joints named are driven, as in
+        inverse_dynamics; `weights` are those of `actuation`.
+        """
+        ...
+
+    def dynamic_parameters(self, columns: str | Iterable[str] = (), *, parameters: Named | None = None) -> Numbers:
+        """Return the parameters of the mechanism in the order of the columns of `regressor`, [p]."""
+        from .analysis.identification.columns import dynamic_parameters
+
+        return dynamic_parameters(self, columns, parameters=parameters)
+
+    def dynamic_parameter_names(self, columns: str | Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the names of the columns of `regressor`: "forearm.mx" of a body, "elbow.viscous" of a joint."""
+        from .analysis.identification.columns import parameter_names
+
+        return parameter_names(self.mechanism, columns)
+
+    def _with(self, name: str, **options: Any) -> Callable[..., Any]:
         """Return a function of the arrays alone, for one call with options."""
+        if name == "regressor" and {"columns", "actuated", "weights"} & options.keys():
+            from .analysis.identification.columns import regressor
+
+            return lambda q, qd, qdd: regressor(self, q, qd, qdd, **options)
+        actuated = options.pop("actuated", None)
         if actuated is None:
             return super()._with(name, **options)
         if name != "inverse_dynamics":
-            raise InputError(f"{name} takes no actuated joints; inverse_dynamics does")
+            raise InputError(f"{name} takes no actuated joints; inverse_dynamics and regressor do")
         from .analysis.loops.actuation import actuated_torques
 
         return lambda q, qd, qdd: actuated_torques(self, q, qd, qdd, actuated, **options)

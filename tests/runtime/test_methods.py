@@ -30,8 +30,8 @@ def test_signatures_list_every_option(name):
     parameters = inspect.signature(method).parameters.values()
     options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     more = ["wrenches", "forces"] * algorithm.wrenches + ["axes"] * bool(algorithm.axes) + ["driven"] * algorithm.driven
-    own = ["actuated", "weights", "share"] if name == "inverse_dynamics" else []
-    assert options == COMMON + more + own
+    own = {"inverse_dynamics": ["actuated", "weights", "share"], "regressor": ["columns", "actuated", "weights"]}
+    assert options == COMMON + more + own.get(name, [])
     others = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
     assert len(others) == 1 + len(algorithm.inputs) + algorithm.frame
     assert method.__doc__.startswith("Return")
@@ -128,7 +128,7 @@ def test_a_subclass_changes_every_call():
 def test_actuated_joints_belong_to_inverse_dynamics():
     """Refuse actuated joints for other functions, and options that do not exist."""
     arm = System(MECHANISM)
-    with pytest.raises(InputError, match="bias_torque takes no actuated joints; inverse_dynamics does"):
+    with pytest.raises(InputError, match="bias_torque takes no actuated joints; inverse_dynamics and regressor do"):
         arm.bias_torque(S.q, S.qd, actuated=["j1"])  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'thread'"):
         arm.bias_torque(S.q, S.qd, thread=2)  # type: ignore[call-arg]

@@ -6,7 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import closed, closure, convective, energy, hybrid, inertia, inverse, jacobians, kinematics, recursion, states
+from . import (
+    closed,
+    closure,
+    convective,
+    energy,
+    hybrid,
+    inertia,
+    inverse,
+    jacobians,
+    kinematics,
+    recursion,
+    regressor,
+    states,
+)
 
 
 @dataclass(frozen=True)
@@ -14,10 +27,11 @@ class Algorithm:
     """A page with its inputs and the shape of its output.
 
     A page with several outputs returns a list of scalars for each; `output` has their names, `shape` their shapes.
-    Shapes are in terms of nq, nv, nb (bodies), nc (equations of loops) and numbers. `axes` are the default axes
-    where there is a choice. `wrenches` is true if external wrenches matter, `frame` if a frame is required, `driven` if
-    driven joints can be chosen, `inverts` if the inertia matrix must be invertible. `lumps` is true if only the torques
-    matter, so that masses may be counted to whichever body is cheaper.
+    Shapes are in terms of nq, nv, nb (bodies), 10 nb (their inertial parameters), nc (equations of loops) and
+    numbers. `axes` are the default axes where there is a choice. `wrenches` is true if external wrenches matter,
+    `frame` if a frame is required, `driven` if driven joints can be chosen, `inverts` if the inertia matrix must be
+    invertible. `lumps` is true if only the torques matter, so that masses may be counted to whichever body is cheaper.
+    `unrolled` is true if the page reads whole records rather than sweeps, so that no loops over bodies can run it.
     """
 
     page: Callable
@@ -30,6 +44,7 @@ class Algorithm:
     inverts: bool = False
     lumps: bool = False
     driven: bool = False
+    unrolled: bool = False
 
     @property
     def outputs(self) -> tuple[tuple[str, Any], ...]:
@@ -61,6 +76,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         inverts=True,
         lumps=True,
         driven=True,
+    ),
+    "regressor": Algorithm(regressor.regressor, ("q", "qd", "qdd"), "Y", ("nv", "10 nb"), unrolled=True),
+    "energy_regressor": Algorithm(
+        regressor.energy_regressor, ("q", "qd"), ("K", "V"), (("10 nb",), ("10 nb",)), unrolled=True
     ),
     "inverse_recursion": Algorithm(
         recursion.inverse_recursion,

@@ -150,6 +150,24 @@ class CompiledMechanism:
         ...
 
     @compiled_method
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[Options]) -> Numbers:
+        """Return Y with tau = Y pi, [..., nv, 10 nb], for the inertial parameters pi of all bodies.
+
+        Those of a body are m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz: Pinocchio's order, about the origin of
+        the body's frame, in its axes. Inertia of drives and the forces of the mechanism have no part in Y. In a closed
+        mechanism tau is that of every joint driven.
+        """
+        ...
+
+    @compiled_method
+    def energy_regressor(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> tuple[Numbers, Numbers]:
+        """Return (K, V): the kinetic and potential energies K pi and V pi [J], [..., 10 nb] each, pi as in regressor.
+
+        Inertia of drives has no part in K.
+        """
+        ...
+
+    @compiled_method
     def forward_dynamics(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options: Unpack[WrenchOptions]
     ) -> Numbers:

@@ -79,6 +79,7 @@ RESULTS = {
     "bias_torque": "joint torques without acceleration: velocities, gravity and external wrenches [N m, N]",
     "gravity_torque": "joint torques that hold the mechanism at rest [N m, N]",
     "reactions": "wrench [n; f] of the parent on each body at its joint's origin, in the body's frame [N m, N]",
+    "regressor": "Y of tau = Y pi: ten columns per body, m, m c, then Ixx, Ixy, Iyy, Ixz, Iyz, Izz about its origin",
     "forward_dynamics": "accelerations [rad/s^2, m/s^2]",
     "implicit_dynamics": "accelerations [rad/s^2, m/s^2]",
     "inertia_matrix": "generalized inertia matrix [kg m^2, kg m, kg]",

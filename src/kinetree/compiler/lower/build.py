@@ -175,7 +175,7 @@ class Request:
         if self.lowering not in LOWERINGS:
             raise InputError(f"lowering is {self.lowering!r}; expected 'auto', 'unrolled' or 'rolled'")
         if self.derivative is not None:
-            self._refuse_long_derivative(mechanism)
+            self._refuse_long(mechanism)
             return "unrolled"
         if self.forces:
             if self.lowering == "rolled":
@@ -183,6 +183,9 @@ class Request:
             return "unrolled"
         if self.name in CLOSING and not mechanism.closures:
             return "unrolled"  # there is nothing to compute
+        if ALGORITHMS[self.name].unrolled:
+            self._refuse_long(mechanism)
+            return "unrolled"
         if len(ALGORITHMS[self.name].outputs) > 1:
             if self.lowering == "rolled":
                 raise InputError(
@@ -195,11 +198,12 @@ class Request:
             return "rolled" if large or is_long(mechanism, closed=closed) else "unrolled"
         return self.lowering
 
-    def _refuse_long_derivative(self, mechanism: Mechanism) -> None:
-        """Raise InputError for derivatives of rolled code, which would be very long straight-line code."""
+    def _refuse_long(self, mechanism: Mechanism) -> None:
+        """Raise InputError for derivatives and regressors of rolled code: very long straight-line code."""
         if self.lowering == "rolled" or (self.lowering == "auto" and len(mechanism.bodies) > UNROLLED):
+            what = "regressors" if self.derivative is None else "derivatives"
             raise InputError(
-                f"{self.title} of {mechanism.name!r}: derivatives are straight-line code, and a function of "
+                f"{self.title} of {mechanism.name!r}: {what} are straight-line code, and a function of "
                 f"{len(mechanism.bodies)} bodies is compiled with loops over them by default; make the function with "
                 "lowering='unrolled'"
             )
@@ -236,7 +240,8 @@ def names_of(driven: Any) -> tuple[str | int, ...]:
 def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """Return the inputs and outputs of a request, with their shapes."""
     algorithm = ALGORITHMS[request.name]
-    sizes = {"nq": mechanism.nq, "nv": mechanism.nv, "nb": len(mechanism.bodies), "nc": len(mechanism.closures)}
+    count = len(mechanism.bodies)
+    sizes = {"nq": mechanism.nq, "nv": mechanism.nv, "nb": count, "10 nb": 10 * count, "nc": len(mechanism.closures)}
     shapes: dict[str, tuple[str | int, ...]] = {
         name: ("nq" if name in ("q", "q2") else "nv",) for name in algorithm.inputs
     }

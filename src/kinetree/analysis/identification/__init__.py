@@ -1,0 +1,1 @@
+"""Identification: regressors of the parameters of a mechanism."""
