@@ -59,6 +59,13 @@ Placed = Mapping[tuple[int, ...], Numbers]
 """Numbers [..., n] by their n entries in q or in qd."""
 
 
+def require_names(mechanism: Mechanism, given: Mapping[str, Any]) -> None:
+    """Raise an InputError unless numbers are given by joint."""
+    if not isinstance(given, (dict, Mapping)):  # a dict is recognized at once
+        first = mechanism.joints[0].name if mechanism.joints else "joint"
+        raise InputError(f"numbers by joint are expected, such as {{{first!r}: 0.5}}; given {given!r}")
+
+
 def numbers(mechanism: Mechanism, given: Mapping[str, Any], which: int) -> dict[tuple[int, ...], Numbers]:
     """Return numbers given by joint or axis as arrays [..., n] by their n entries in q (0) or in qd (1).
 
@@ -66,9 +73,7 @@ def numbers(mechanism: Mechanism, given: Mapping[str, Any], which: int) -> dict[
     number each are one array.
     """
     out: dict[tuple[int, ...], Numbers] = {}
-    if not isinstance(given, Mapping):
-        first = mechanism.joints[0].name if mechanism.joints else "joint"
-        raise InputError(f"numbers by joint are expected, such as {{{first!r}: 0.5}}; given {given!r}")
+    require_names(mechanism, given)
     places = entries_of(mechanism, given, which)
     if given and NUMBERS.issuperset(map(type, given.values())):  # the usual case of one state, without a check for each
         values = np.array(list(given.values()), dtype=float)

@@ -52,6 +52,15 @@ def loop_units(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kept_with_mechanism
+def coordinate_units(mechanism: Mechanism) -> np.ndarray:
+    """Return the unit of each coordinate: the characteristic length [m], or 1 for angles and quaternions."""
+    length = characteristic_length(mechanism)
+    units = np.array([length if unit == "m" else 1.0 for _, _, unit in axis_names(mechanism, 0)])
+    units.flags.writeable = False  # all callers share them
+    return units
+
+
+@kept_with_mechanism
 def loop_members(mechanism: Mechanism) -> np.ndarray:
     """Return which degrees of freedom [nv] each equation of the loops contains, at any position, [nc, nv].
 

@@ -145,3 +145,37 @@ def test_numbers_are_one_instant():
         assert (getattr(one, name) == getattr(whole, name)[0]).all()
     with pytest.raises(kt.AssemblyError, match="with slider = 5 m held"):
         kt.load("slider_crank").driven_motion({"slider": 5.0})
+
+
+def test_an_instant_has_the_bits_that_it_has_in_a_batch(system):
+    """Compare single instants, near and far from their guesses, with the same instants of a batch of designs."""
+    nominal = np.array([p.value for p in system.mechanism.free_parameters])
+    sets, start = nominal * np.array([0.96, 1.0, 1.05])[:, None], system.assemble(hold={"crank": 0.41})
+    for crank in (0.41, 0.44, 1.7):
+        given = {"positions": {"crank": crank}, "speeds": {"crank": 1.3}, "accelerations": {"crank": -0.7}}
+        many = system.driven_motion(**given, parameters=sets[:, None], q_guess=start)
+        for k, own in enumerate(sets):
+            one = system.driven_motion(**given, parameters=own, q_guess=start)
+            assert one.closed and one.q.shape == (3,)
+            for name in ("q", "qd", "qdd", "tau"):
+                assert (getattr(one, name) == getattr(many, name)[k, 0]).all()
+            q = system.assemble(start, hold={"crank": crank}, parameters=own)
+            assert_close(one.q, q, 1e-12, "position of an instant")
+            assert one.q[0] == crank
+
+
+def test_a_held_coordinate_may_leave_an_open_guess(system):
+    """Find the position near a guess whose loops are open, and one from a guess without closed position nearby."""
+    for guess in ([0.3, 0.9, 0.2], [3.0, -3.0, 3.0]):
+        found = system.driven_motion({"crank": 0.32}, {"crank": 2.1}, q_guess=guess)
+        assert_close(np.abs(system.closure_residual(found.q)).max(), 0.0, 1e-12, "gap of an instant")
+        qd = system.consistent_speeds(found.q, {"crank": 2.1})
+        assert_close(found.qd, qd, 1e-12 * np.abs(qd).max(), "velocities of an instant")
+
+
+def test_numbers_by_joint_are_required_by_name(system):
+    """Refuse a number, and speeds that are not finite."""
+    with pytest.raises(kt.InputError, match="numbers by joint are expected"):
+        system.driven_motion(0.3)
+    with pytest.raises(kt.InputError, match="'crank' is given nan; give finite numbers"):
+        system.driven_motion({"crank": 0.3}, {"crank": float("nan")})

@@ -19,7 +19,7 @@ from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import Hold, Placed, as_list, numbers
 from ..joint_entries import masks_of_joints as held_masks
 from .driven_programs import NativeLoops, with_parameters
-from .kinematics import CLOSED, LoopKinematics, Mask
+from .kinematics import CLOSED, TOLERANCE, LoopKinematics, Mask
 from .misfits import assemble_or_explain
 from .samples import NUDGES, STRIDE, Piece, Samples, starts
 
@@ -60,7 +60,7 @@ class Batch:
         found = self._pinned(found)
         if not len(left):
             return found
-        found[left] = self._part(left)._from_starts(tolerance)
+        found[left] = self.part(left)._from_starts(tolerance)
         return found
 
     def _from_starts(self, tolerance: float) -> Numbers:
@@ -70,8 +70,8 @@ class Batch:
             rows = np.arange(len(found)) if k <= NUDGES else np.flatnonzero(~np.isfinite(nearest))
             if not len(rows):
                 break
-            there = self._part(rows)._accepted(np.broadcast_to(start, found.shape)[rows], tolerance)
-            away = np.abs(self._part(rows)._difference(self.wanted[rows], there)).max(axis=-1, initial=0.0)
+            there = self.part(rows)._accepted(np.broadcast_to(start, found.shape)[rows], tolerance)
+            away = np.abs(self.part(rows)._difference(self.wanted[rows], there)).max(axis=-1, initial=0.0)
             better = away < nearest[rows]  # false for NaN
             found[rows[better]], nearest[rows[better]] = there[better], away[better]
         return found
@@ -93,7 +93,7 @@ class Batch:
         for steps in PATHS:
             left = np.flatnonzero(~np.isfinite(found).all(axis=-1))
             if len(left):
-                found[left] = self._part(left)._after(known, steps, tolerance)
+                found[left] = self.part(left)._after(known, steps, tolerance)
         return found
 
     def _after(self, known: Numbers | None, steps: int, tolerance: float) -> Numbers:
@@ -147,8 +147,8 @@ class Batch:
             blocked = far & ~(gap <= CLOSED)
             there, count = np.where(blocked[:, None], self.wanted, there), np.where(blocked, 0, count)
             if (rows := count > 1).any():
-                there[rows] = self._part(rows)._walked(there[rows], there[rows], way[rows], count[rows])
-            there[far], gap[far] = self._part(far)._closed(np.where(self.at, self.wanted, there)[far])
+                there[rows] = self.part(rows)._walked(there[rows], there[rows], way[rows], count[rows])
+            there[far], gap[far] = self.part(far)._closed(np.where(self.at, self.wanted, there)[far])
         return there, gap
 
     def _way(self, start: Numbers) -> tuple[Numbers, np.ndarray]:
@@ -171,7 +171,7 @@ class Batch:
             ahead = self._moved(there, self._difference(back, there) * part)
             ahead = np.where(self.at, self._moved(start, way * (k / np.maximum(count, 1))[:, None]), ahead)
             if len(more := np.flatnonzero(k < count)):
-                ahead[more] = self._part(more)._closed(ahead[more])[0]
+                ahead[more] = self.part(more)._closed(ahead[more])[0]
             back, there = np.where(moving[:, None], there, back), np.where(moving[:, None], ahead, there)
         return there
 
@@ -198,7 +198,8 @@ class Batch:
         with np.errstate(all="ignore"):
             return np.asarray(self.system._with(name, check=False, **more)(*arrays), dtype=float)
 
-    def _part(self, rows: Any) -> Batch:
+    def part(self, rows: Any) -> Batch:
+        """Return some samples of the batch."""
         own = None if self.parameters is None else self.parameters[rows]
         return Batch(self.system, self.base[rows], self.wanted[rows], self.at, self.degrees, own)
 
@@ -219,8 +220,6 @@ DRAWS = 20
 """The most draws of a random closed state."""
 ROUNDING = 1e-9
 """The distance beyond a limit that counts as none [rad, m]: a coupling follows a joint at its limit to rounding."""
-TOLERANCE = 1e-12
-"""The largest gap of a position, in radians and in parts of the mechanism's length."""
 Entries = tuple[Sequence[int], Sequence[int]]
 """Entries of joints in q and in qd."""
 
@@ -345,6 +344,12 @@ def samples_of(
 ) -> Samples:
     """Return the samples of guesses, parameters, held values, and more numbers by entry."""
     values = numbers(system.mechanism, hold, 0) if isinstance(hold, Mapping) else {}
+    arrays = {"q_guess": guess_of(system, q_guess), "parameters": inputs_of(system.mechanism, parameters)}
+    return Samples.of(arrays, {"hold": values, **more}, motion=motion)
+
+
+def guess_of(system: CompiledMechanism, q_guess: ArrayLike | None) -> Numbers:
+    """Return checked guesses [..., nq], by default the neutral position."""
     try:
         guess = np.asarray(system.neutral() if q_guess is None else q_guess, dtype=float)
     except (ValueError, TypeError):
@@ -354,8 +359,7 @@ def samples_of(
     if not np.isfinite(guess).all():
         bad = np.argwhere(~np.isfinite(guess))
         raise InputError(f"q{bad[0].tolist()} is {guess[tuple(bad[0])]}; give finite numbers")
-    arrays = {"q_guess": guess, "parameters": inputs_of(system.mechanism, parameters)}
-    return Samples.of(arrays, {"hold": values, **more}, motion=motion)
+    return guess
 
 
 def batch_at(system: CompiledMechanism, piece: Piece, masks: tuple[Mask, Mask], step: int) -> Batch:

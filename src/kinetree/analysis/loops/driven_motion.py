@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import prod
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
-from ...model.mechanism import Named
+from ...model.axes import entries_of
+from ...model.mechanism import Named, inputs_of, parameter_arguments
 from ...runtime.compiled import CompiledMechanism
-from ..joint_entries import Placed, as_list, numbers
+from ..joint_entries import NUMBERS, as_list, numbers, require_names
 from .actuation import dofs
-from .batch_assembly import ON_FAILURE, TOLERANCE, assemble, failure, masks_by_name, refuse_failed, samples_of
+from .batch_assembly import ON_FAILURE, assemble, failure, guess_of, masks_by_name, refuse_failed, samples_of
 from .driven_programs import NativeLoops, mobility
-from .kinematics import LoopKinematics
+from .kinematics import TOLERANCE, LoopKinematics, Mask
 from .leaders import leading
 from .motion_runs import KEPT, DrivenMotion, Flags, Runner
 from .samples import Samples
@@ -48,31 +51,96 @@ def driven_motion(
     kept = _kept(keep)
     if on_failure not in ON_FAILURE:
         raise InputError(f"on_failure is {on_failure!r}; expected 'raise' or 'nan'")
+    given = positions, {} if speeds is None else speeds, {} if accelerations is None else accelerations
+    for mapping in given:
+        require_names(system.mechanism, mapping)
+    drive = Drive.of(system, given, actuated, forces)
+    one = _one_instant(drive, given, guess_of(system, q_guess), inputs_of(system.mechanism, parameters), kept)
+    if one is not None:
+        return one
     m = system.mechanism
-    masks = masks_by_name(system, positions)
-    names = list(positions) if actuated is None else as_list(actuated)
-    rates = {"speeds": speeds or {}, "accelerations": accelerations or {}}
-    rates = {what: _matching(m, what, given, positions) for what, given in rates.items()}
+    rates = {name: numbers(m, x, 1) for name, x in zip(("speeds", "accelerations"), given[1:], strict=True)}
     samples = samples_of(system, q_guess, positions, parameters, motion=True, **rates)
-    native = NativeLoops.of(system, masks[1])
-    _refuse_others(system, native, positions)
-    driven = system._parts.part(("driven", tuple(map(str, names))), lambda: frozenset(dofs(m, names)))
-    if len(driven) != len(native.held):
-        raise InputError(
-            f"{len(driven)} degrees of freedom are actuated and {len(native.held)} drive the motion; name as many, or "
-            "use inverse_dynamics(..., actuated=) for the motion that driven_motion returns"
-        )
-    whole = Runner(system, samples, masks, native, driven, forces and m.has_forces).run(kept)
+    kernel = drive.kernel if samples.steps == 1 and drive.plain else None
+    whole = Runner(system, samples, drive.masks, drive.native, drive.driven, drive.forces, kernel=kernel).run(kept)
     if on_failure == "raise" and not whole.closed.all():
-        _refuse(system, samples, masks, whole.closed)
+        _refuse(system, samples, drive.masks, whole.closed)
     return whole
 
 
-def _matching(mechanism: Any, what: str, given: Mapping[str, Any], positions: Mapping[str, Any]) -> Placed:
-    for name in given:
-        if name not in positions:
-            raise InputError(f"{what} of {name!r}, whose positions are not given; give them, or leave it out")
-    return numbers(mechanism, given, 1)
+Given = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
+"""Positions, speeds and accelerations by joint."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """The driving joints and actuators of a motion: checked, with the programs that they need."""
+
+    masks: tuple[Mask, Mask]
+    native: NativeLoops
+    driven: frozenset[int]
+    forces: bool
+    places: NDArray[np.intp] | None
+    """The entries of given numbers in [q, qd, qdd]; None if a joint has several."""
+
+    @classmethod
+    def of(cls, system: CompiledMechanism, given: Given, actuated: str | Iterable[str] | None, forces: bool) -> Drive:
+        """Return the drive that the system keeps for names of joints."""
+        names = tuple(given[0]) if actuated is None else tuple(as_list(actuated))
+        key = ("drive", *map(tuple, given), names, forces)
+        return system._parts.part(key, lambda: cls._made(system, given, names, forces))
+
+    @classmethod
+    def _made(cls, system: CompiledMechanism, given: Given, names: tuple[str, ...], forces: bool) -> Drive:
+        m, (positions, *rates) = system.mechanism, given
+        masks = masks_by_name(system, positions)
+        for what, some in zip(("speeds", "accelerations"), rates, strict=True):
+            for name in some:
+                if name not in positions:
+                    raise InputError(f"{what} of {name!r}, whose positions are not given; give them, or leave it out")
+        native = NativeLoops.of(system, masks[1])
+        _refuse_others(system, native, positions)
+        driven = frozenset(dofs(m, names))
+        if len(driven) != len(native.held):
+            raise InputError(
+                f"{len(driven)} degrees of freedom are actuated and {len(native.held)} drive the motion; name as many, "
+                "or use inverse_dynamics(..., actuated=) for the motion that driven_motion returns"
+            )
+        found = zip(given, (0, m.nq, m.nq + m.nv), (0, 1, 1), strict=True)
+        entries = [(first, at) for x, first, which in found for at in entries_of(m, x, which)]
+        single = all(len(at) == 1 for _, at in entries)
+        places = np.array([first + k for first, at in entries for k in at], dtype=int) if single else None
+        return cls(masks, native, driven, forces and m.has_forces, places)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether each driving coordinate is a degree of freedom: no driving joint has a quaternion."""
+        return int(self.masks[0].sum()) == len(self.native.held)
+
+    @cached_property
+    def kernel(self) -> np.ufunc:
+        """The compiled kernel of one instant."""
+        return self.native.instant(self.driven, forces=self.forces)
+
+
+def _one_instant(
+    drive: Drive, given: Given, guess: Numbers, parameters: Numbers | None, keep: tuple[str, ...]
+) -> DrivenMotion | None:
+    """Return the motion of one instant, by one native call; None for arrays, or if the loops do not close near q."""
+    values, rest = [x for mapping in given for x in mapping.values()], parameter_arguments(parameters)
+    if drive.places is None or not NUMBERS.issuperset(map(type, values)) or not isfinite(sum(values)):
+        return None
+    if guess.ndim > 1 or any(x.ndim > 1 for x in rest):
+        return None
+    nq, nv = len(guess), drive.native.system.nv
+    arrays = np.zeros(nq + 2 * nv)
+    arrays[:nq] = guess
+    arrays[drive.places] = values
+    with np.errstate(all="ignore"):
+        *found, gap, rank = drive.kernel(guess, arrays[:nq], arrays[nq : nq + nv], arrays[nq + nv :], *rest)
+    if not (gap[0] <= TOLERANCE and rank[0] == drive.native.passive):
+        return None
+    return DrivenMotion(*(x if n in keep else None for n, x in zip(KEPT, found, strict=True)), closed=np.array(True))
 
 
 def _refuse_others(system: CompiledMechanism, native: NativeLoops, positions: Mapping[str, Any]) -> None:

@@ -27,10 +27,11 @@ from ...dynamics.loop_loads import Ranks, shared_loads
 from ...errors import AssemblyError
 from ...joints import kind
 from ...model.mechanism import Mechanism, parameter_arguments
-from ...model.scales import ELSEWHERE, loop_members, loop_units
+from ...model.scales import ELSEWHERE, coordinate_units, loop_members, loop_units
 from ...runtime.compiled import CompiledMechanism
 from ...runtime.native import native, native_kernel
 from ...runtime.singularity import weightless_joints
+from .instant_kernel import instant_kernel
 from .kinematics import LoopKinematics, Mask
 from .misfits import assemble_or_explain
 
@@ -311,6 +312,18 @@ class NativeLoops:
             return motion_program(m, self.held, driven, forces=forces)
 
         return self._call(("motion", driven, forces), make, arrays, out)
+
+    def instant(self, driven: frozenset[int] | None, *, forces: bool) -> np.ufunc:
+        """Return the compiled kernel of `instant_kernel`; the held joints have no quaternions."""
+
+        def make() -> np.ufunc:
+            m = self.system.mechanism
+            units, places = coordinate_units(m), zip(m.q_slices, m.v_slices, strict=True)
+            at = {q.start + k - v.start: k for q, v in places for k in range(v.start, v.stop) if k in self.held}
+            step, motion = newton_program(m, self.held), motion_program(m, self.held, driven, forces=forces)
+            return native_kernel(instant_kernel(step, motion, {q: float(units[q]) for q in at}))
+
+        return self.system._parts.part(("native loops", self.held, "instant", driven, forces), make)
 
     def _call(
         self, key: Any, make: Callable[[Any], Program], arrays: tuple, out: tuple | None = None

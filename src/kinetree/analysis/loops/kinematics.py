@@ -26,7 +26,11 @@ from ...runtime.compiled import CompiledMechanism
 Mask = NDArray[np.bool_]
 
 CLOSED = 1e-9
-"""Largest residual, in radians or in parts of the mechanism's length, of a position that counts as closed."""
+"""The largest residual, in radians or in parts of the mechanism's length, of a position that counts as closed."""
+TOLERANCE = 1e-12
+"""The largest gap of a position that assembly returns, in the same units."""
+CLOSED_ENOUGH = 1e-13
+"""The gap above which a position of a motion is corrected again, in the same units: rounding errors."""
 
 
 @dataclass(frozen=True)

@@ -12,25 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...algebra.arrays import Numbers
-from ...model.axes import axis_names
-from ...model.scales import characteristic_length
+from ...model.scales import coordinate_units
 from ...runtime.compiled import CompiledMechanism
-from .batch_assembly import TOLERANCE, Batch, Entries, batch_at, masks_of
+from .batch_assembly import Batch, Entries, batch_at, masks_of
 from .driven_programs import NativeLoops, with_parameters
-from .kinematics import Mask
+from .instant_kernel import AGAIN
+from .kinematics import CLOSED_ENOUGH, TOLERANCE, Mask
 from .samples import STRIDE, Piece, Samples
 
 Flags = NDArray[np.bool_]
 
-CLOSED_ENOUGH = 1e-13
-"""The gap above which a position is corrected again, in radians and in parts of the mechanism's length."""
 KEPT = ("q", "qd", "qdd", "tau")
 """The arrays of a motion."""
 KINEMATIC = KEPT[:3]
 """Those without torques."""
-AGAIN = 8
-"""The most evaluations of an instant: each corrects the extrapolated position once, and one or two suffice, except near
-singular positions."""
 LONGER = 1.5
 """A step that is longer than the one before by more than this is extrapolated by a straight line."""
 WEIGHTS = ((1.0,), (2.0, -1.0), (3.0, -3.0, 1.0), (4.0, -6.0, 4.0, -1.0))
@@ -99,7 +94,8 @@ def motion_of_designs(
 class Runner:
     """The computation of a motion, piece by piece of its runs and instant by instant.
 
-    Without `driven` there are no torques. With a `course`, the guess is a position of a known design.
+    Without `driven` there are no torques. With a `course`, the guess is a position of a known design. A `kernel` for
+    single instants closes the loops too.
     """
 
     system: CompiledMechanism
@@ -109,6 +105,7 @@ class Runner:
     driven: frozenset[int] | None
     forces: bool
     course: Course | None = None
+    kernel: np.ufunc | None = None
 
     def run(self, keep: tuple[str, ...]) -> DrivenMotion:
         """Return the motion; arrays are written instant by instant, and returned transposed."""
@@ -121,6 +118,11 @@ class Runner:
         names = KINEMATIC if self.driven is None else KEPT
         for piece in samples.pieces():
             past: list[Numbers] = []
+            if self.kernel is not None:
+                self._once(
+                    piece, [whole[x][0, piece.rows] if x in keep else None for x in names], closed[0, piece.rows]
+                )
+                continue
             for k in range(samples.steps):
                 batch, to = batch_at(self.system, piece, self.masks, k), rows.get(k)
                 guess = self._guess(batch, past, k)
@@ -136,6 +138,29 @@ class Runner:
                 moved[k] = whole[name].swapaxes(0, 1).reshape(*lead, sizes[name])
         return DrivenMotion(*moved, closed=closed.swapaxes(0, 1).reshape(lead))
 
+    def _once(self, piece: Piece, out: list, closed: Flags) -> None:
+        """Write q, qd, qdd and tau of single instants, NaN where the loops do not close, and where they do.
+
+        The native code closes loops near the guess. Where it does not, it starts again from a position that does.
+        """
+        assert self.kernel is not None
+        batch = batch_at(self.system, piece, self.masks, 0)
+        zeros = np.broadcast_to(0.0, (piece.count, self.system.nv))
+        motion = [piece.placed(name, zeros) for name in ("speeds", "accelerations")]
+
+        def evaluate(part: Batch, start: Numbers, rows: Any, out: tuple | None = None) -> tuple[Any, Flags]:
+            arrays = with_parameters((start, part.wanted, *(x[rows] for x in motion)), part.parameters)
+            with np.errstate(all="ignore"):
+                *found, gap, rank = self.kernel(*arrays) if out is None else self.kernel(*arrays, out=out)
+            return found, (gap[:, 0] <= TOLERANCE) & (rank[:, 0] == self.native.passive)
+
+        whole, closed[:] = evaluate(batch, batch.base, slice(None), (*out, None, None))
+        if len(again := np.flatnonzero(~closed)):
+            part = batch.part(again)
+            found, closed[again] = evaluate(part, part.first(TOLERANCE), again)
+            for all_of, x in zip(whole, found, strict=True):
+                all_of[again] = np.where(closed[again, None], x, np.nan)
+
     @cached_property
     def _near(self) -> list[int]:
         """The number of positions before each instant that extrapolate to it; none where the driving joints are far."""
@@ -144,7 +169,7 @@ class Runner:
         out = [0]
         if not self.samples.motion:
             return out
-        for far in self.samples.strides("hold", coordinate_units(self.system))[1:] > STRIDE:
+        for far in self.samples.strides("hold", coordinate_units(self.system.mechanism))[1:] > STRIDE:
             out.append(0 if far else min(out[-1] + 1, len(WEIGHTS)))
         return out
 
@@ -190,9 +215,3 @@ class Runner:
     ) -> tuple[Numbers, ...]:
         arrays = with_parameters((q, qd, qdd), values)
         return self.native.motion(*arrays, driven=self.driven, forces=self.forces, out=out)
-
-
-def coordinate_units(system: CompiledMechanism) -> Numbers:
-    """Return the unit of each coordinate: a radian, or the mechanism's length [m]."""
-    length = characteristic_length(system.mechanism)
-    return np.array([length if unit == "m" else 1.0 for _, _, unit in axis_names(system.mechanism, 0)])

@@ -15,6 +15,8 @@ from ...model.mechanism import Mechanism
 from ...model.scales import largest_length
 from ..ir.program import Array, Program
 from ..lanes.builder import Builder
+from ..lanes.expressions import Array as Lanes
+from ..lanes.expressions import Block, Value
 from ..lanes.form import Kernel, Kind
 from .build import tree_maker
 from .sweeps import Tree
@@ -74,49 +76,78 @@ SHORTEST = 2.0**-12
 """The part of a step below which a search ends: no step in its direction reduces the gap."""
 
 
+class ClosingLoop:
+    """Newton's method in an unfinished kernel: its memory, and the statements that repeat the Program `step`.
+
+    The Program is (q, part[, parameters]) -> (q, gap): q after a part of one step of Newton's method, and the gap
+    before it. `state` has its inputs, and `left` the gap of the q that was found.
+    """
+
+    def __init__(self, k: Builder, step: Program) -> None:
+        """Declare the memory; the kernel calls the Program by the name "step"."""
+        nq = self.nq = step.inputs[0].size
+        self.k, self.firsts = k, {a.name: n for n, a in _firsts(step)}
+        self.state, self.found = k.block("in", sum(a.size for a in step.inputs)), k.block("found", nq + 1)
+        self.back, self.left, self.part = k.block("back", nq), k.block("left"), k.block("part")
+        self.done, self.again = k.block("done", kind=Kind.MASK), k.block("again", kind=Kind.MASK)
+        self.rounds = k.block("rounds", kind=Kind.COUNT)
+
+    def close(self, ended: Value | None = None, enough: float = FINE) -> None:
+        """Repeat the step until no gap is above `enough`, in all lanes but those that have `ended` before.
+
+        A step that does not reduce the gap is halved.
+        """
+        k, nq, state, found, back = self.k, self.nq, self.state, self.found, self.back
+        done, again, rounds, left, part = self.done, self.again, self.rounds, self.left, self.part
+        left.value = 1e300 if ended is None else ended.where(left.value, 1e300)
+        done.value = False if ended is None else ended
+        again.value, rounds.value, part.value = False, 0, 1.0
+        with k.repeat() as turn:
+            state[nq] = part.value
+            k.call("step", state, found)
+            gap, before, ended, retried = found[nq], left.value, done.value, again.value
+            worse = ~ended & ~retried & (gap > NEARLY) & ~(gap < before)
+            stuck = (gap <= NEARLY) & (gap > before * 0.5) & ~retried  # rounding errors, which no step reduces
+            still = (worse | ((gap > enough) & ~stuck)) & ~(worse & (part.value <= SHORTEST))
+            rounds.value = rounds.value + 1
+            after = ended | ~(still & (rounds.value <= ROUNDS))
+            moves = ~after & ~worse
+            with k.loop(nq) as j:
+                here = worse.where(back[j], state[j])
+                back[j] = here
+                state[j] = moves.where(found[j], here)
+            left.value = (worse | ended).where(before, gap)
+            longer = retried.where(part.value, part.value * 2.0)
+            part.value = worse.where(part.value * 0.5, (longer > 1.0).where(1.0, longer))
+            again.value, done.value = worse, after
+            turn.again = k.any(~after)
+
+
 def closing_kernel(step: Program) -> Kernel:
     """Return the kernel (q[, parameters]) -> (q, gap) that repeats a step until the loops are closed to rounding.
 
-    The Program `step` is (q, part[, parameters]) -> (q, gap): q after a part of one step of Newton's method, and the
-    gap before it. A step that does not reduce the gap is halved. The resulting gap is that of the resulting q.
+    The Program `step` is that of `ClosingLoop`. The resulting gap is that of the resulting q.
     """
     nq = step.inputs[0].size
     k = Builder("closing", {"step": step})
-    given = [(k.array(a.name, a.size), n) for n, a in _firsts(step) if a.name != "part"]
+    given = [k.array(a.name, a.size) for a in step.inputs if a.name != "part"]
     closed, gaps = k.array("closed", nq, output=True), k.array("gap", 1, output=True)
-    state, found = k.block("in", sum(a.size for a in step.inputs)), k.block("found", nq + 1)
-    back, left, part = k.block("back", nq), k.block("left"), k.block("part")
-    done, again = k.block("done", kind=Kind.MASK), k.block("again", kind=Kind.MASK)
-    rounds = k.block("rounds", kind=Kind.COUNT)
+    newton = ClosingLoop(k, step)
     with k.each_lane():
-        for array, first in given:
-            with k.loop(array.argument.shape[-1]) as j:
-                state[j + first] = array[j]
-    done.value, again.value, rounds.value, left.value, part.value = False, False, 0, 1e300, 1.0
-    with k.repeat() as turn:
-        state[nq] = part.value
-        k.call("step", state, found)
-        gap, before, ended, retried = found[nq], left.value, done.value, again.value
-        worse = ~ended & ~retried & (gap > NEARLY) & ~(gap < before)
-        stuck = (gap <= NEARLY) & (gap > before * 0.5) & ~retried  # rounding errors, which no step reduces
-        still = (worse | ((gap > FINE) & ~stuck)) & ~(worse & (part.value <= SHORTEST))
-        rounds.value = rounds.value + 1
-        after = ended | ~(still & (rounds.value <= ROUNDS))
-        moves = ~after & ~worse
-        with k.loop(nq) as j:
-            here = worse.where(back[j], state[j])
-            back[j] = here
-            state[j] = moves.where(found[j], here)
-        left.value = (worse | ended).where(before, gap)
-        longer = retried.where(part.value, part.value * 2.0)
-        part.value = worse.where(part.value * 0.5, (longer > 1.0).where(1.0, longer))
-        again.value, done.value = worse, after
-        turn.again = k.any(~after)
+        for array in given:
+            load(k, newton.state, array, newton.firsts[array.argument.name])
+    newton.close()
     with k.each_lane():
         with k.loop(nq) as j:
-            closed[j] = state[j]
-        gaps[0] = left.value
+            closed[j] = newton.state[j]
+        gaps[0] = newton.left.value
     return k.kernel()
+
+
+def load(k: Builder, block: Block, array: Lanes, first: int) -> None:
+    """Write the entries of an array of each lane into a block, from entry `first`."""
+    with k.loop(array.argument.shape[-1]) as j:
+        block[j + first] = array[j]
 
 
 def _firsts(program: Program) -> list[tuple[int, Array]]:
