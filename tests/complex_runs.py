@@ -19,7 +19,7 @@ from kinetree.simulation.methods.implicit_steps import Implicit
 from kinetree.simulation.methods.protocol import Scheme
 from kinetree.simulation.methods.rosenbrock import Rosenbrock
 from kinetree.simulation.methods.slopes import Slopes, slopes_of
-from kinetree.simulation.motion_problem import Problem
+from kinetree.simulation.problem import Problem
 from tolerance import assert_close
 
 ROUNDS = 10

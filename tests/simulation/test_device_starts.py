@@ -30,7 +30,7 @@ def no_copies(monkeypatch):
     def refused(arrays):
         raise AssertionError("the start was copied to the host")
 
-    monkeypatch.setattr("kinetree.simulation.problem.on_host", refused)
+    monkeypatch.setattr("kinetree.simulation.starts.on_host", refused)
 
 
 def compared(system: kt.System, given: tuple, start: tuple, bound: float, **more) -> None:

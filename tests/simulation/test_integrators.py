@@ -9,7 +9,8 @@ import pytest
 import kinetree as kt
 from kinetree.simulation.methods.adaptive_steps import Pair
 from kinetree.simulation.methods.fixed_steps import Explicit
-from kinetree.simulation.methods.table import METHODS, choose, names_of
+from kinetree.simulation.methods.table import METHODS, names_of
+from kinetree.simulation.options import choose
 from tolerance import assert_close
 
 DOCS = Path(__file__).parents[2] / "docs" / "simulation.md"

@@ -14,7 +14,7 @@ from kinetree.errors import InputError
 from kinetree.experiments import reading
 from kinetree.formats.toml import read_toml_text
 from kinetree.simulation.methods.table import METHODS
-from kinetree.simulation.problem import RunOptions
+from kinetree.simulation.options import RunOptions
 from touching_bodies import planar_rod
 
 WRONG = {

@@ -26,10 +26,8 @@ from ..results.columns import GIVEN, columns, find
 from ..results.files import FORMATS
 from ..simulation.acting.driven import combine_controls
 from ..simulation.acting.point_forces import forces_of
-from ..simulation.arguments import OUTPUTS
-from ..simulation.methods.table import choose
-from ..simulation.problem import RunOptions
-from ..simulation.run_states import check_times
+from ..simulation.options import RunOptions, choose
+from ..simulation.run_states import OUTPUTS, check_times
 from ..system import System
 from . import experiment, forces_and_control
 from .experiment import Experiment, Outputs

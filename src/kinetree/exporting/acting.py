@@ -26,7 +26,8 @@ from ..simulation.engines.held_torques import with_held_torques
 from ..simulation.methods.protocol import FixedScheme, Scheme
 from ..simulation.methods.single_step import step_kernel
 from ..simulation.methods.stepper import stepper, stepper_of
-from ..simulation.methods.table import METHODS, Method, choose
+from ..simulation.methods.table import METHODS, Method
+from ..simulation.options import choose
 from ..simulation.stabilization import Loops
 from ..system import System
 

@@ -73,7 +73,8 @@ class Trajectory:
             raise InputError(f"t has shape {t.shape}; expected one or more finite times [nt] that increase")
         object.__setattr__(self, "t", t)
         sizes = {"q": (self.system.nq,), "wrenches": (len(self.system.bodies), 6)}
-        sizes |= contact_shapes(self.system.mechanism)
+        if self.system.mechanism.contacts:
+            sizes |= contact_shapes(self.system.mechanism)
         lead = np.shape(self.q)[:-2]
         for name, value in self._given().items():
             if not callable(value):

@@ -11,7 +11,7 @@ from ..algebra.arrays import Numbers
 from ..algebra.scalars import maximum, where
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
-from ..compiler.lower.build import Request, tree_maker
+from ..compiler.lower.build import Request, is_long, tree_maker
 from ..compiler.lower.closing_steps import allowed_gaps, closing_step, displace, gap_in_parts, largest
 from ..compiler.lower.loop_pattern import closing, iterate
 from ..dynamics import closed
@@ -19,6 +19,7 @@ from ..model.mechanism import Mechanism, kept_with_mechanism, parameter_argument
 from ..model.scales import loop_units
 from ..runtime.function import Function
 from ..runtime.native import native
+from ..system import System
 from .acting.drives import Drives
 from .methods.lane_states import ASTRAY, ROUNDS
 from .outcomes import Ending, Outcome
@@ -261,6 +262,17 @@ class Closer:
             q = iterate(steps.gap, steps.moved, q, ROUNDS)
             speed, lost = steps.speed(q), steps.gap(q) > ASTRAY["float64"]
             return np.where(lost, np.nan, q), np.where(lost, np.nan, speed)
+
+
+def closer_of(system: System) -> Closer:
+    """Return the compiled closing of the loops of a System, which keeps it."""
+
+    def made() -> Closer:
+        if is_long(system.mechanism):
+            return Closer.of_functions(system.mechanism, system.function)
+        return Closer.of_program(closing_program(system.mechanism))
+
+    return system._parts.part("closer", made)
 
 
 def closed_run(closer: Closer, run: Run, parameters: Numbers | None) -> Run:

@@ -1,240 +1,137 @@
-"""The problem of a run from the options of `simulate`, checked one after the other."""
+"""The problem that an engine solves, and how it is stated by the arguments of `simulate`, checked one by one."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._support.checks import positive, whole
-from ..backends.mirrored import Mirrored
+from .._support.identity import Unidentified, value_text
 from ..compiler.lower.build import Request, is_long
-from ..errors import InputError, brief, naming
-from ..model.contacts import Contact
-from ..model.mechanism import Mechanism, Named, parameter_sets
+from ..errors import InputError
+from ..model.mechanism import Mechanism, parameter_arguments, parameter_sets
+from ..runtime.native import CompiledParts
 from ..runtime.singularity import refuse_singular
 from ..system import System
 from .acting.driven import combine_controls
 from .acting.driven_states import driven_position, driven_start
-from .acting.drives import Drives, drives_of
-from .acting.instants import Controller, Force
-from .acting.joint_forces import JointSpring
+from .acting.drives import Drives
+from .acting.instants import Force
 from .acting.point_forces import forces_of
-from .acting.sampled import PythonControl, Sampled
-from .arguments import fitting, on_host, output_times, precision, start_state
-from .contact.touching import touching
-from .events import Event
-from .methods.fixed_steps import ROUNDING
-from .methods.table import METHODS, Method, choose, names_of
-from .motion_problem import Problem, closer_of, default_position
-from .run_states import Settings
+from .acting.rates import acting
+from .closing import Closer, closer_of, closing_program
+from .methods.table import Method
+from .options import (
+    RunOptions,
+    control_of,
+    device_of,
+    flag,
+    list_acting,
+    method_of,
+    path_of,
+    settings_of,
+    system_of,
+    threads_of,
+    touching,
+)
+from .run_states import Settings, output_times
 from .stabilization import Loops, choose_independent, require_projection
-from .starts import closed_start, device_start, stays
+from .starts import closed_start, default_position, fitting, start_of
 
 if TYPE_CHECKING:
     from ..backends.cuda.libraries import Library
     from ..targets.ptx.driver import Device
 
 
-# --- Options of `simulate`: the method and its settings, forces, control, events, threads ---
-
-ATTEMPTS = 1_000_000
-"""The default of max_steps for adaptive methods, in attempts: some seconds for a robot, and more than smooth motions
-need."""
-
-FIXED_STEPS = 10**12
-"""The default of max_steps for fixed steps: 30 hours for the smallest mechanism. More indicate a mistake in dt."""
+# Objects of this package are functions of their fields, so that equal fields give equal code. Any other object, such as
+# a user's function, may depend on data that change between two calls. It is traced again, without the dynamics, and the
+# digest of its operations is the key.
 
 
-def system_of(x: Any, who: str = "simulate") -> System:
-    """Return the System that a function takes, also of one on a GPU; that of a Mechanism is created."""
-    if isinstance(x, Mechanism):
-        return System(x)
-    if isinstance(x, Mirrored):
-        x = x.system
-    if not isinstance(x, System):
-        raise InputError(f"{who} takes a System, not {brief(x)}; load one with kt.load(name or file)")
-    return x
+def key_of(mechanism: Mechanism, forces: Sequence[Any], control: Any = None) -> Hashable:
+    """Return the key of forces and a compiled controller: their values, or the digest of their operations."""
+    try:
+        return tuple(map(value_text, forces)), value_text(control)
+    except Unidentified:
+        return acting(mechanism, forces, control).hash
 
 
-def device_of(x: Any, q0: Any) -> Device | None:
-    """Return the GPU of a system on one; None for others.
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A System, its start q [..., nq] and qd [..., nv], output times, forces, control, and the method.
 
-    A system on any GPU runs on that of the start, or on the first if the start is on none.
-    """
-    if not isinstance(x, Mirrored):
-        return None
-    from ..backends.cuda.system import CudaSystem
-    from ..targets.ptx.driver import driver
-
-    if not isinstance(x, CudaSystem):
-        raise InputError(
-            f"simulate takes a System or system.on('cuda'), not {x!r}; give its .system. Runs with gradients in torch "
-            "and JAX are those of kt.run_function(system, ...)"
-        )
-    place = getattr(q0, "device", None) if hasattr(q0, "__cuda_array_interface__") else None
-    own = getattr(place, "id", getattr(place, "index", None))  # of CuPy, of torch
-    if x.index is not None and own not in (None, x.index):
-        raise InputError(f"q0 is on cuda:{own}, and the system on {x.place}; give both on one device")
-    return driver().device(own or x.index or 0)
-
-
-def kept_by(keep: Any, system: Any, q0: Any) -> Library | None:
-    """Return the library of the arrays in which samples stay on a GPU; None if they are copied to the host."""
-    if keep == "host":
-        return None
-    if keep != "device":
-        raise InputError(f"keep is {brief(keep)}; give 'host' or 'device'")
-    if not isinstance(system, Mirrored):
-        raise InputError("keep is 'device': give a system on a GPU, system.on('cuda')")
-    from ..backends.cuda.libraries import library_of
-
-    return library_of([("q0", q0)], "simulate")
-
-
-def list_acting(x: Any, what: str, method: str) -> tuple[Any, ...]:
-    """Return objects that have a given method; a single one counts as a list of one."""
-    items = () if x is None else (x,) if hasattr(x, method) else x
-    if not isinstance(items, Iterable) or isinstance(items, str):
-        raise InputError(f"{what} is {brief(x)}; give a list of objects with {method}(now)")
-    items = tuple(items)
-    for item in items:
-        if not hasattr(item, method) or isinstance(item, type):
-            raise InputError(f"{what} has {brief(item)}; give objects with {method}(now)")
-    return items
-
-
-def control_of(x: Any) -> tuple[Any, ...]:
-    """Return the controllers of a list, or a single one, or none; refuse other objects."""
-    items = () if x is None else tuple(x) if isinstance(x, list | tuple) else (x,)
-    for item in items:
-        if not hasattr(item, "torque") or isinstance(item, type):
-            how = "a function goes into kt.TorqueFunction(f) to be compiled, or kt.PythonControl(f)"
-            raise InputError(f"control is {brief(x)}; give an object with torque(now): {how}")
-    return items
-
-
-def events_of(x: Any) -> tuple[Event, ...]:
-    """Return events; a single one counts as a list of one."""
-    items = (x,) if isinstance(x, Event) else tuple(x) if isinstance(x, Iterable) else None
-    if items is None or not all(isinstance(item, Event) for item in items):
-        raise InputError(f"events is {brief(x)}; give a list of kt.Event(function of now)")
-    return items
-
-
-def flag(x: Any, what: str) -> bool:
-    """Return True or False; refuse anything else, such as the text "no"."""
-    if not isinstance(x, bool | np.bool_):
-        raise InputError(f"{what} is {brief(x)}; give True or False")
-    return bool(x)
-
-
-def path_of(x: Any, what: str) -> Path | None:
-    """Return the path of a file, or None; refuse other objects."""
-    if x is not None and not isinstance(x, str | os.PathLike):
-        raise InputError(f"{what} is {brief(x)}; give the path of a file, or None")
-    return None if x is None else Path(x)
-
-
-def method_name(x: Any) -> str:
-    """Return the name of a method; refuse anything but text."""
-    if not isinstance(x, str):
-        raise InputError(f"method is {brief(x)}; give one of auto, {', '.join(METHODS)}")
-    return x
-
-
-def threads_of(x: Any) -> int:
-    """Return a number of threads; 0 means all cores."""
-    return whole(x, "threads", least=0, of="cores, 0 for all") or os.cpu_count() or 1
-
-
-def settings_of(
-    method: Method, times: np.ndarray, dt: float | None, rtol: float, atol: float, max_steps: int | None
-) -> Settings:
-    """Return the settings of a method: a step, or tolerances."""
-    step = None if dt is None else positive(dt, "dt")
-    rtol, atol = positive(rtol, "rtol"), positive(atol, "atol")
-    most = None if max_steps is None else whole(max_steps, "max_steps")
-    if method.adaptive:
-        if dt is not None:
-            text = f"{method.name} chooses its steps: leave {{dt}} out, or use {names_of(adaptive=False)}"
-            raise InputError(naming(text, dt=""))
-        first = 1e-3 * float(times[-1] - times[0])
-        return Settings(rtol=rtol, atol=atol, first=first, most=most or ATTEMPTS)
-    if step is None:
-        raise InputError(naming(f"{method.name} takes fixed steps: give {{dt}} [s]", dt=""))
-    with np.errstate(over="ignore"):
-        count = np.maximum(np.floor(np.diff(times) / step - ROUNDING["float64"]) + 1, 1).sum()
-    if count > (most or FIXED_STEPS):
-        raise InputError(
-            naming(
-                f"{{dt}} is {step:g} s: the run takes {count:.3g} steps, more than {{max_steps}} = "
-                f"{most or FIXED_STEPS}; give a larger {{dt}}, or a larger {{max_steps}}",
-                dt="",
-                max_steps="",
-            )
-        )
-    return Settings(dt=step)
-
-
-Control = Controller | Sampled | PythonControl
-"""What determines torques of a run."""
-
-
-_FIXED = ", ".join(name for name, method in METHODS.items() if not method.adaptive and name != "moreau")
-_ADAPTIVE = ", ".join(name for name, method in METHODS.items() if method.adaptive)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """The declaration of the options of `simulate`, which describes them.
-
-    Options of experiments, studies, derivatives of runs and the command line follow from it. Those with a help have
-    values that files and command lines can state.
+    All arguments are checked. `parameters` are [np] or [..., np], None without free parameters. `control` is compiled
+    with the rates, or evaluated outside of them (`outside`). With `auto` the method may be changed. With a `device`, a
+    GPU, the runs are computed there in a precision `dtype`.
     """
 
-    duration: float | None = field(default=None, metadata={"help": "The duration in seconds."})
-    times: ArrayLike | None = field(
-        default=None, metadata={"help": "The output times in seconds. Default: 1001 over the duration."}
-    )
-    control: Control | Sequence[Control] | None = None
-    forces: Force | Sequence[Force] | None = None
-    passive: bool = field(default=True, metadata={"help": "Damping, friction, springs of the mechanism, or not."})
-    contacts: Contact | Sequence[Contact] | None = None
-    parameters: Named | Mapping[str, Any] | None = None
-    method: str = field(
-        default="auto", metadata={"help": f"auto, {_FIXED} (with --dt), {_ADAPTIVE}, or moreau for contacts."}
-    )
-    dt: float | None = field(default=None, metadata={"help": "The step in seconds, for methods with fixed steps."})
-    rtol: float = field(default=1e-8, metadata={"help": "The relative error per step, for the other methods."})
-    atol: float = field(default=1e-10, metadata={"help": "The absolute error per step, for the other methods."})
-    max_steps: int | None = field(
-        default=None,
-        metadata={"help": "The largest number of steps. Default: 10^6, and 10^12 steps of a fixed length."},
-    )
+    system: System
+    start: tuple[np.ndarray, np.ndarray]
+    times: np.ndarray
+    method: Method
+    settings: Settings
+    parameters: np.ndarray | None = None
+    forces: tuple[Force, ...] = ()
+    control: Any = None
+    loops: Loops | None = None
     threads: int = 1
     checkpoint: str | Path | None = None
-    loops: Loops | None = field(
-        default=None,
-        metadata={
-            "help": "Method to keep loops closed: projection, baumgarte, baumgarte=RATE, minimal or minimal=JOINTS."
-        },
-    )
+    auto: bool = False
+    device: Device | None = None
+    dtype: str = "float64"
 
-    @classmethod
-    def names(cls, *without: str) -> tuple[str, ...]:
-        """Return the names of the options besides some of them."""
-        return tuple(x.name for x in fields(cls) if x.name not in without)
+    @property
+    def kept(self) -> CompiledParts:
+        """The compiled parts that are kept with the System."""
+        return self.system._parts
 
-    @classmethod
-    def written(cls) -> dict[str, str]:
-        """Return the options whose values files and command lines can state, with their help there."""
-        return {x.name: x.metadata["help"] for x in fields(cls) if x.metadata}
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that moves."""
+        return self.system.mechanism
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The shape of the batch; () for a single run."""
+        return self.start[0].shape[:-1]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the mechanism has too many bodies for compiled rates."""
+        return is_long(self.mechanism)
+
+    @property
+    def drives(self) -> Drives | None:
+        """The driven degrees of freedom; None without any."""
+        return getattr(self.control, "drives", None)
+
+    @property
+    def outside(self) -> bool:
+        """Whether the torques of control are computed outside of the compiled rates."""
+        return getattr(self.control, "outside", False)
+
+    @property
+    def more(self) -> tuple[np.ndarray, ...]:
+        """The parameters as further arguments of compiled functions of samples [..., nt, .]."""
+        return parameter_arguments(self.parameters, samples=True)
+
+    @cached_property
+    def acting_key(self) -> Hashable:
+        """The key of the forces, and of the control if it is compiled with the rates."""
+        return key_of(self.mechanism, self.forces, None if self.outside else self.control)
+
+    @property
+    def closer(self) -> Closer:
+        """The compiled closing of the loops of states, with driven coordinates at their values of a time."""
+        if (drives := self.drives) is None:
+            return closer_of(self.system)
+        made = lambda: Closer.of_program(closing_program(self.mechanism, drives=drives))  # noqa: E731
+        return self.kept.part(("closer", self.acting_key), made)
 
 
 def problem_of(
@@ -245,9 +142,10 @@ def problem_of(
     library: Library | None = None,
     beside: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Problem:
-    """Return the checked problem of a run; `library` is that of samples that stay on a GPU.
+    """Return the checked problem of a run; a `library` is given for samples that stay on a GPU.
 
     The leading axes of q0, qd0, the parameters and all arrays `beside` them, given by their leading shapes, broadcast.
+    What does not depend on the state is kept with the System.
     """
     o, device = options, device_of(system, q0)
     system, times = touching(system_of(system), o.contacts), output_times(o.duration, o.times)
@@ -255,8 +153,8 @@ def problem_of(
     leads = dict(beside or {}) | ({} if parameters is None else {"parameters": parameters.shape[:-1]})
     if mechanism.contacts and device is not None:
         _refuse_contacts_on_gpu(o.method, library)
-    control = combine_controls(mechanism, control_of(o.control))
-    drives, begin = drives_of(control), float(times[0])
+    control = None if o.control is None else combine_controls(mechanism, control_of(o.control))
+    drives, begin = getattr(control, "drives", None), float(times[0])
     begun = system if drives is None or not drives.couplings else System(drives.begun(mechanism, begin))
 
     def position() -> np.ndarray:
@@ -264,14 +162,13 @@ def problem_of(
             return default_position(system, parameters)
         return driven_position(begun, parameters, drives, begin)
 
-    q, qd, dtype = _start(system, (q0, qd0), position, leads, device, library if drives is None else None)
+    q, qd, dtype = start_of(system, (q0, qd0), position, leads, device, library if drives is None else None)
     values = fitting(system, parameters, q.shape[:-1])
-    moved = Request("forward_dynamics") if drives is None else Request("hybrid_dynamics", driven=drives.v)
-    refuse_singular(mechanism, moved)
-    start = closed_start(begun.mechanism, q, qd, values, function=begun.function, closer=lambda: closer_of(begun))
-    loops = choose_independent(system, o.loops, start[0], values)
-    forces = (*(forces_of(mechanism) if flag(o.passive, "passive") else ()), *list_acting(o.forces, "forces", "apply"))
-    method = _method(mechanism, forces, o)
+    _require_inertia(system, drives)
+    start = closed_start(begun, q, qd, values) if mechanism.closures else (q, qd)
+    loops = None if o.loops is None else choose_independent(system, o.loops, start[0], values)
+    forces = (*_passive_forces(system, o.passive), *list_acting(o.forces, "forces", "apply"))
+    method = method_of(mechanism, forces, o)
     problem = Problem(
         system, start, times, method, settings_of(method, times, o.dt, o.rtol, o.atol, o.max_steps),
         parameters=values, forces=forces, control=control, loops=loops,
@@ -281,26 +178,18 @@ def problem_of(
     return problem if drives is None else _driven(problem, drives, (q0 is not None, qd0 is not None))
 
 
-def _start(
-    system: System,
-    given: tuple[Any, Any],
-    position: Callable[[], np.ndarray],
-    beside: Mapping[str, tuple[int, ...]],
-    device: Device | None,
-    library: Library | None,
-) -> tuple[Any, Any, str]:
-    """Return q and qd with a common leading shape, and the precision of the run; arrays of a `library` may stay."""
-    if device is None:
-        return *start_state(system, *given, position, beside), "float64"
-    dtype = precision(given)
-    if library and stays(library, system, device, given):
-        return *device_start(system, library, given, dtype, beside), dtype
-    return *start_state(system, *on_host(given), position, beside), dtype
+def _require_inertia(system: System, drives: Drives | None) -> None:
+    """Raise ModelError if no inertia resists the motion of a joint that is not driven."""
+    driven = () if drives is None else drives.v
+    request = Request("hybrid_dynamics", driven=driven) if driven else Request("forward_dynamics")
+    system._parts.part(("has inertia", driven), lambda: refuse_singular(system.mechanism, request))
 
 
-def _method(mechanism: Mechanism, forces: Sequence[Force], options: RunOptions) -> Method:
-    springy = is_long(mechanism) and any(isinstance(force, JointSpring) for force in forces)
-    return choose(method_name(options.method), options.dt, positive(options.rtol, "rtol"), springy=springy)
+def _passive_forces(system: System, passive: bool) -> tuple[Force, ...]:
+    """Return the passive forces of the mechanism, if they act."""
+    if not flag(passive, "passive"):
+        return ()
+    return system._parts.part("passive forces", lambda: tuple(forces_of(system.mechanism)))
 
 
 def _driven(problem: Problem, drives: Drives, given: tuple[bool, bool]) -> Problem:

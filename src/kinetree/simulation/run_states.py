@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._support.checks import plain, real_array
 from ..errors import InputError
 from .outcomes import Ending, Endings, Outcome
 
@@ -128,3 +130,19 @@ def check_times(times: np.ndarray) -> np.ndarray:
     if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or not (np.diff(times) > 0).all():
         raise InputError("times must be at least two finite numbers, each larger than the one before")
     return times
+
+
+OUTPUTS = 1001
+"""The default number of output times: one sample per pixel in a picture that is a thousand pixels wide."""
+
+
+def output_times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
+    """Return the output times: those given, or evenly spaced ones over a duration [s]."""
+    if (duration is None) == (times is None):
+        raise InputError("duration and times: give one of them, either a duration or output times")
+    if times is not None:
+        return check_times(real_array(times, "times"))
+    end = plain(duration)
+    if end is None or not 0.0 < end < np.inf:
+        raise InputError(f"duration is {duration!r}; expected a positive number of seconds")
+    return np.linspace(0.0, end, OUTPUTS)

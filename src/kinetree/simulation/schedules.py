@@ -16,8 +16,8 @@ from ..errors import InputError, brief
 from ..model.mechanism import Mechanism, parameter_sets, resolve_parts
 from ..results.trajectory import SAMPLED, Trajectory
 from ..system import System
-from .arguments import output_times
 from .outcomes import Endings, Outcome
+from .run_states import output_times
 
 NEAR = 1e-12
 """A change this close to an output time is at that time, in parts of 1 + |t| [s]: sums of steps are rounded."""

@@ -17,7 +17,6 @@ from ..model.mechanism import Mechanism, Named
 from ..results.trajectory import Trajectory
 from ..system import System
 from .acting.driven_states import name_blocked_drives
-from .acting.drives import drives_of
 from .acting.instants import Force
 from .acting.sampled import sample_reference
 from .closing import name_redundant_loops
@@ -27,8 +26,8 @@ from .engines.native import with_hints
 from .engines.table import engine_of
 from .events import Event, EventHit, Watch, as_options
 from .methods.table import METHODS
-from .motion_problem import Problem
-from .problem import Control, RunOptions, events_of, kept_by, problem_of, system_of
+from .options import Control, RunOptions, events_of, kept_by, system_of
+from .problem import Problem, problem_of
 from .run_states import Run
 from .schedules import has_schedule, run_by_schedule
 from .stabilization import Loops
@@ -94,28 +93,35 @@ def simulate(
         parameters=parameters, method=method, dt=dt, rtol=rtol, atol=atol, max_steps=max_steps,
         threads=threads, checkpoint=checkpoint, loops=loops,
     )  # fmt: skip
-    if has_schedule(parameters):
+    if parameters is not None and has_schedule(parameters):
         given = vars(options) | {"events": events, "keep": keep}
         return run_by_schedule(simulate, system_of(system), q0, qd0, given, progress)
     library = kept_by(keep, system, q0)
     problem = problem_of(system, q0, qd0, options, library)
-    watch = Watch(problem.mechanism, events_of(events), problem.parameters, problem.kept.native)
+    events = events_of(events)
+    watch = watch_of(problem, events)
     if library is not None:
         with show_progress(progress) as show:
             return device_runs(problem, watch, library, show)  # type: ignore[return-value]
     with show_progress(progress) as show:
-        motion = engine_of(problem).run(problem, watch, show)
+        motion = engine_of(problem)(problem, watch, show)
         if motion.instead and not motion.run.interrupted:
             # restart from the beginning: few evaluations are lost, and one method serves the whole run
             problem = replace(problem, method=METHODS[motion.instead], auto=False)
-            watch = Watch(problem.mechanism, events_of(events), problem.parameters, problem.kept.native)
-            motion = engine_of(problem).run(problem, watch, show)
+            watch = watch_of(problem, events)
+            motion = engine_of(problem)(problem, watch, show)
     hits = _located(watch, motion) if watch else []
     pressed, now = motion.run.interrupted, motion.run.now
-    found = trajectory_of(problem, *motion.complete(watch.cut(motion.run, hits)), hits)
+    ended = watch.cut(motion.run, hits) if watch else motion.run
+    found = trajectory_of(problem, *motion.complete(ended), hits)
     if pressed:
         raise keep_in_interrupt(f"simulate was interrupted at t = {now:.9g} s; the states so far are `run`", run=found)
     return found
+
+
+def watch_of(problem: Problem, events: Sequence[Event]) -> Watch | None:
+    """Return the compiled events of a run; None without events."""
+    return Watch(problem.mechanism, events, problem.parameters, problem.kept.native) if events else None
 
 
 def _located(watch: Watch, motion: Motion) -> list[EventHit]:
@@ -127,11 +133,18 @@ def _located(watch: Watch, motion: Motion) -> list[EventHit]:
         return []
 
 
+def name_causes(problem: Problem, done: Run) -> Run:
+    """Return a run whose failures name their causes: loops, steps that are too long, drives that loops stop."""
+    mechanism, parameters = problem.mechanism, problem.parameters
+    done = with_hints(problem, name_redundant_loops(mechanism, done, parameters))
+    return name_blocked_drives(problem.system, done, parameters, problem.control)
+
+
 def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:
     """Return the run as a Trajectory; a single run ends with its last finite state."""
-    done = with_hints(problem, name_redundant_loops(problem.mechanism, done, problem.parameters))
-    drives, system = drives_of(problem.control), problem.system
-    done = name_blocked_drives(system, done, problem.parameters, problem.control)
+    drives, system = problem.drives, problem.system
+    if done.failures:
+        done = name_causes(problem, done)
     if drives is not None and drives.couplings:  # their drives are among the torques
         system = System(drives.released(problem.mechanism), system.report)
     t, q, qd = done.t, done.q, done.qd
@@ -145,10 +158,11 @@ def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[Eve
     if method.adaptive:
         options = {"rtol": settings.rtol, "atol": settings.atol, "max_steps": settings.most}
     options |= acted.pop("options", {})
+    control = problem.control
+    reference = None if control is None else sample_reference(problem.mechanism, control, t)
     return Trajectory(
         system, t, q, qd, **acted,
-        parameters=problem.parameters, reference=sample_reference(problem.mechanism, problem.control, t),
-        method=method.name,
+        parameters=problem.parameters, reference=reference, method=method.name,
         options=options | ({"events": as_options(hits)} if hits else {}), endings=done.endings,
         evaluations=int(done.evaluations.sum()),
     )  # fmt: skip

@@ -18,7 +18,7 @@ from ..compiler.derive.products import jvp
 from ..model.axes import axis_labels
 from ..simulation.derivatives.of_runs import differentiable, simulation_derivatives
 from ..simulation.derivatives.programs import obstacle
-from ..simulation.motion_problem import key_of
+from ..simulation.problem import key_of
 from .measures import REDUCTIONS, Measure, time_weights
 from .motions import AlongMotion, torque_programs
 from .searching import Judged, Objective, scale

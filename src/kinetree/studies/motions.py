@@ -27,8 +27,8 @@ from ..simulation.acting.driven import Driven, combine_controls
 from ..simulation.acting.drives import Drives
 from ..simulation.acting.instants import Force, Instant
 from ..simulation.acting.point_forces import forces_of
-from ..simulation.motion_problem import key_of
 from ..simulation.outcomes import Outcome
+from ..simulation.problem import key_of
 from ..system import System
 from .evaluating import EvaluatedRuns
 from .quantities import Quantities, depends_on_parameters

@@ -24,10 +24,10 @@ from ..model.mechanism import Mechanism, Named, one_set
 from ..simulation.acting.instants import Force
 from ..simulation.acting.references import Hold
 from ..simulation.acting.references.motions import Reference
-from ..simulation.arguments import output_times
 from ..simulation.changes import with_free
 from ..simulation.cycle import SAMPLES as POSITIONS
-from ..simulation.problem import flag, list_acting, system_of
+from ..simulation.options import flag, list_acting, system_of
+from ..simulation.run_states import output_times
 from ..system import System
 from .evaluating import Evaluation
 from .measured_columns import BEARING, Kept, kept_columns

@@ -15,11 +15,12 @@ from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels
 from ..simulation.acting.driven import combine_controls
 from ..simulation.acting.drives import Drives, drives_of
-from ..simulation.arguments import output_times, start_state
 from ..simulation.closing import Closer, closing_program
+from ..simulation.options import RunOptions, control_of
 from ..simulation.outcomes import Outcome
-from ..simulation.problem import RunOptions, control_of
+from ..simulation.run_states import output_times
 from ..simulation.simulate import simulate
+from ..simulation.starts import start_state
 from ..system import System
 from .evaluating import EvaluatedRuns
 from .quantities import Quantities, depends_on_parameters

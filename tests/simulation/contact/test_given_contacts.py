@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.simulation.contact.touching import touching
+from kinetree.simulation.options import touching
 
 STAIRS = kt.Surface("steps", edges=(0.31,), heights=(0.05, 0.17))
 HILLS = kt.Surface("heights", heights=np.full((4, 4), 0.07), spacing=(0.4, 0.31))

@@ -101,13 +101,13 @@ def pressing(after, calls):
 
 def test_a_stiff_run_that_is_interrupted_does_not_begin_again(monkeypatch):
     """Press Ctrl-C just when the run proves stiff: no other method is started, and the states so far are kept."""
-    real = native_engine.Native.run
+    real = native_engine.run_native
 
-    def stiff(self, problem, watch, progress):
-        motion = real(self, problem, watch, progress)
+    def stiff(problem, watch, progress):
+        motion = real(problem, watch, progress)
         return replace(motion, instead="rodas5p")
 
-    monkeypatch.setattr(native_engine.Native, "run", stiff)
+    monkeypatch.setattr(native_engine, "run_native", stiff)
     arm = kt.load("planar_2r")
     with pytest.raises(KeyboardInterrupt, match="simulate was interrupted at t = ") as stop:
         kt.simulate(arm, [0.3, -0.7], times=np.linspace(0.0, 5.0, 1001), progress=pressing(2, []))

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from ...simulation.problem import RunOptions
+from ...simulation.options import RunOptions
 from .analyses import Base, Lenient, Model, Root, load_system
 from .console import compute_or_keep
 from .outputs import OUT, FileOrFolder, Folder, folder_of, run_of

@@ -12,7 +12,7 @@ import numpy as np
 from ...contact_geometry import labels
 from ...contact_geometry.cone import DOUBTFUL
 from ...runtime.contact_motion import ContactMotion
-from ..motion_problem import Problem
+from ..problem import Problem
 from ..run_states import Run
 from .cone_problem import largest_residuals
 from .modes import Mode, feasible

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,13 +12,12 @@ import numpy as np
 from ...algebra.arrays import Numbers
 from ...compiler.lower.contacts import answer_program, candidate_names
 from ...errors import InputError
-from ...model.contacts import Contact, ContactNumbers, fitting
+from ...model.contacts import ContactNumbers
 from ...model.mechanism import parameter_arguments
 from ...runtime.contact_motion import ContactMotion
 from ...runtime.native import native
-from ...system import System
 from ..acting.rates import rates
-from ..motion_problem import Problem
+from ..problem import Problem
 
 GAP = 1e-11
 """The largest gap of contacts that touch, in parts of the characteristic length: above the rounding of positions."""
@@ -127,41 +125,6 @@ class Coefficients:
     def free(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return dq and qdd without contact forces."""
         return self.functions.rates([t], q, qd, *self.more)
-
-
-# --- The contacts of a run: those given to `simulate`, or those of the mechanism ---
-
-PARTS = {"box": "its corners", "capsule": "its two ends"}
-"""The parts of shapes that touch a surface; between them, shapes have an extent that does not."""
-ROUGH = {"steps": ("outer edges of the steps", "spheres"), "heights": ("hills", "points")}
-"""The parts of surfaces that reach between those of shapes, and the shapes that touch them."""
-CALLER = 5
-"""The calls from the caller of `simulate` to the warning."""
-
-
-def touching(system: System, contacts: Any) -> System:
-    """Return a System with given contacts; with None, the System itself. It is kept with the given one."""
-    found = system.mechanism.contacts if contacts is None else fitting(system.mechanism, contacts)
-    for contact in found:
-        _warn_of_sides(contact)
-    if found == system.mechanism.contacts:
-        return system
-    made = lambda: System(replace(system.mechanism, contacts=found), system.report)  # noqa: E731
-    return system._parts.part(("contacts", found), made)
-
-
-def _warn_of_sides(contact: Contact) -> None:
-    """Warn that edges of steps, or hills, pass unnoticed through the sides of a shape."""
-    if contact.shape not in PARTS or contact.surface.kind not in ROUGH:
-        return
-    rough, remedy = ROUGH[contact.surface.kind]
-    warnings.warn(
-        f"contact {contact.name!r}: a {contact.shape} touches {contact.surface.kind} with {PARTS[contact.shape]} only, "
-        f"and {rough} pass through its sides without a force; where they may get there, add contacts of {remedy} along "
-        "the sides",
-        RuntimeWarning,
-        stacklevel=CALLER,
-    )
 
 
 # --- Starts with contacts under their surfaces ---

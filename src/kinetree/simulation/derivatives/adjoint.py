@@ -12,7 +12,7 @@ import numpy as np
 from ...algebra.arrays import Numbers
 from ...model.mechanism import parameter_arguments
 from ..engines.engine import Progress
-from ..motion_problem import Problem
+from ..problem import Problem
 from ..run_states import Run
 from .adjoint_parts import Cost, Parts, parts_of
 from .forward import directions

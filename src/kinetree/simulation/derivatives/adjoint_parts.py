@@ -14,7 +14,7 @@ from ...runtime.native import native_kernel
 from ..acting.instants import Instant
 from ..methods.protocol import Scheme
 from ..methods.reverse_steps import Reversed, adjoint_kernel
-from ..motion_problem import Problem
+from ..problem import Problem
 from .programs import (
     closing_of,
     conversions_of,

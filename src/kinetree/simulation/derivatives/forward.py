@@ -17,7 +17,7 @@ from ...model.mechanism import Mechanism
 from ...system import System
 from ..engines.engine import Progress, run
 from ..methods.tangent_states import Varied
-from ..motion_problem import Problem
+from ..problem import Problem
 from ..run_states import Run, blank_run
 from .programs import (
     closing_of,

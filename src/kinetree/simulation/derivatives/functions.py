@@ -23,8 +23,8 @@ from ...results.trajectory import Trajectory
 from ...runtime.derived import summed_to
 from ...system import System
 from ..acting.instants import HINT, Instant
-from ..arguments import output_times
-from ..problem import system_of
+from ..options import system_of
+from ..run_states import output_times
 from .adjoint import Samples, gradient
 from .of_runs import added_torques, differentiable, loaded_run
 from .programs import refuse

@@ -26,8 +26,8 @@ from ..acting.rates import loads
 from ..engines.held_torques import with_held_torques
 from ..engines.native import acting_on
 from ..loads_at_samples import Acting
-from ..motion_problem import Problem
-from ..problem import RunOptions, problem_of
+from ..options import RunOptions
+from ..problem import Problem, problem_of
 from ..run_states import Run
 from ..simulate import trajectory_of
 from .forward import GROUPS, Columns, columns_of, forward, of_intervals

@@ -14,8 +14,8 @@ from ..engines.engine import Progress, note_failures
 from ..engines.pieces import Carried
 from ..methods.adaptive_steps import TOO_MANY
 from ..methods.fixed_steps import ROUNDING
-from ..motion_problem import Problem
 from ..outcomes import CLOSING_LOST, Ending, Outcome
+from ..problem import Problem
 from ..run_states import Run, blank_run
 from .adjoint_parts import Parts
 from .programs import given_parameters

@@ -22,7 +22,7 @@ from ..methods.protocol import Centering, Scheme
 from ..methods.slopes import LONGEST, jacobian_of
 from ..methods.table import names_of
 from ..methods.tangent_states import Differentiated
-from ..motion_problem import Problem
+from ..problem import Problem
 from ..stabilization import Baumgarte, locked_by
 
 TORQUE = "added_torque"

@@ -32,11 +32,6 @@ class TangentStepper:
     method: Scheme
     quaternions: tuple[int, ...]
 
-    @property
-    def adaptive(self) -> bool:
-        """Whether the method controls the length of its steps."""
-        return self.method.adaptive
-
     @cached_property
     def kernel(self) -> Kernel:
         """The loop over time steps in the lane language."""

@@ -1,6 +1,6 @@
-"""The protocol of engines: an engine solves a problem of motion and returns its states and loads.
+"""What engines have in common: each solves a problem of motion and returns its states and loads.
 
-A new engine is one module with an object of this protocol, and one line in `table.ENGINES`.
+A new engine is one function of this type in a module of its own, and one line in `table.ENGINES`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..._support.atomic import replacing
 from ...errors import InputError
-from ..acting.drives import drives_of
 from ..events import Onward, Watch
-from ..motion_problem import Problem
 from ..outcomes import CLOSING_LOST, OF_KERNEL, Ending, Outcome
+from ..problem import Problem
 from ..run_states import Run, Settings, blank_run, of_run
 from .pieces import Carried, Pace, RunStepper, adaptive_piece, fixed_piece
 
@@ -46,21 +45,13 @@ class Motion:
     instead: str = ""
 
 
-class Engine(Protocol):
-    """A way to carry out runs."""
+Engine = Callable[[Problem, Watch | None, Progress | None], Motion]
+"""A function that carries out a problem: it integrates from the start over the times.
 
-    def takes(self, problem: Problem) -> bool:
-        """Return whether this engine serves a problem."""
-        ...
-
-    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
-        """Integrate from the start over the times.
-
-        A run that fails, or that Ctrl-C interrupts, keeps the states computed so far, with the reason in its status. An
-        InputError names an option that the engine does not support. The `watch` has the events: once
-        `watch.stops(run)` is true, the run may end.
-        """
-        ...
+A run that fails, or that Ctrl-C interrupts, keeps the states computed so far, with the reason in its status. An
+InputError names an option that the engine does not support. With a Watch of events, the run may end once
+`watch.stops(run)` is true.
+"""
 
 
 def onward_by(problem: Problem, done: Run, again: Callable[..., Run]) -> Onward:
@@ -88,7 +79,7 @@ def refuse_with_contacts(problem: Problem) -> None:
         raise InputError("a run with contacts keeps no checkpoints; leave out checkpoint")
     if problem.outside:
         raise InputError("contacts require a compiled controller, such as kt.PD or kt.TorqueFunction")
-    if drives_of(problem.control) is not None:
+    if problem.drives is not None:
         raise InputError("contacts and kt.Driven do not go together yet; use a stiff kt.PD instead of kt.Driven")
     if problem.loops is not None and not problem.loops.projects:
         raise InputError("contacts require loops that are closed after each step; use loops=kt.Projection()")
@@ -166,8 +157,9 @@ def run(
     result = result or blank_run((q0, qd0), times, first=settings.first)
     if checkpoint is not None:
         load_checkpoint(checkpoint, key, result)
-    piece, pace = adaptive_piece if stepper.adaptive else fixed_piece, pace or Pace(growing=until is None)
-    usual = Ending(Outcome.LOST) if stepper.adaptive or not stepper.closing else CLOSING_LOST
+    adaptive = stepper.method.adaptive
+    piece, pace = adaptive_piece if adaptive else fixed_piece, pace or Pace(growing=until is None)
+    usual = Ending(Outcome.LOST) if adaptive or not stepper.closing else CLOSING_LOST
     try:
         while result.reached < len(times) and not result.all_failed:
             note_failures(result, piece(stepper, result, settings, parameters, threads, pace), usual)

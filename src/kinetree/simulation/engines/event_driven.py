@@ -9,7 +9,7 @@ from ..contact.events import EventDrivenRun
 from ..contact.records import Records, contact_fields, contact_options, doubtful
 from ..contact.touching import Functions
 from ..events import Watch
-from ..motion_problem import Problem
+from ..problem import Problem
 from ..run_states import Run
 from .engine import Fields, Motion, Progress, onward_by, refuse_with_contacts
 from .native import acting_on
@@ -19,49 +19,42 @@ PAIRS = {"dop853": "DOP853", "scipy": "DOP853", "dopri5": "RK45"}
 """SciPy's embedded pairs by method."""
 
 
-class EventDriven:
-    """The engine for mechanisms with contacts and methods with adaptive steps; batches go one run after the other."""
+def run_from_event_to_event(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:
+    """Carry out runs with contacts by adaptive steps from event to event, one run after the other."""
+    _refuse(problem)
+    functions, records = Functions(problem), list[Records]()
+    count = [0]
 
-    def takes(self, problem: Problem) -> bool:
-        """Return whether the mechanism has contacts."""
-        return bool(problem.mechanism.contacts)
+    def evaluated() -> int:
+        before, count[0] = count[0], 0
+        return before
 
-    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
-        """Integrate every run of a batch, one after the other."""
-        _refuse(problem)
-        functions, records = Functions(problem), list[Records]()
-        count = [0]
+    def marched(kept: list[Records]):
+        def samples(q0, qd0, times, parameters):
+            kept.append(Records())  # also of a run that is refused
+            pair = PAIRS[problem.method.name]
+            march = EventDrivenRun(functions.of(parameters), (q0, qd0), times, problem.settings, pair, kept[-1])
+            try:
+                yield from march.samples()
+            finally:
+                count[0] = march.evaluations
 
-        def evaluated() -> int:
-            before, count[0] = count[0], 0
-            return before
+        return samples
 
-        def marched(kept: list[Records]):
-            def samples(q0, qd0, times, parameters):
-                kept.append(Records())  # also of a run that is refused
-                pair = PAIRS[problem.method.name]
-                march = EventDrivenRun(functions.of(parameters), (q0, qd0), times, problem.settings, pair, kept[-1])
-                try:
-                    yield from march.samples()
-                finally:
-                    count[0] = march.evaluations
+    def again(q, qd, t, more) -> Run:
+        short = replace(problem, start=(q, qd), times=t, parameters=more)
+        return run_each(short, marched([]), evaluated)
 
-            return samples
+    done = run_each(problem, marched(records), evaluated, watch, progress)
 
-        def again(q, qd, t, more) -> Run:
-            short = replace(problem, start=(q, qd), times=t, parameters=more)
-            return run_each(short, marched([]), evaluated)
+    def complete(ended: Run) -> tuple[Run, Fields]:
+        acted = acting_on(problem)
+        fields = acted | contact_fields(problem, ended, records, acted["wrenches"])
+        found = {k: x.doubt(problem.times) for k, x in enumerate(records)}
+        ended, doubts = doubtful(ended, found, "try a smaller rtol and atol")
+        return ended, fields | {"options": contact_options(records) | doubts}
 
-        done = run_each(problem, marched(records), evaluated, watch, progress)
-
-        def complete(ended: Run) -> tuple[Run, Fields]:
-            acted = acting_on(problem)
-            fields = acted | contact_fields(problem, ended, records, acted["wrenches"])
-            found = {k: x.doubt(problem.times) for k, x in enumerate(records)}
-            ended, doubts = doubtful(ended, found, "try a smaller rtol and atol")
-            return ended, fields | {"options": contact_options(records) | doubts}
-
-        return Motion(done, onward_by(problem, done, again), complete)
+    return Motion(done, onward_by(problem, done, again), complete)
 
 
 def _refuse(problem: Problem) -> None:

@@ -19,8 +19,8 @@ from ..acting.drives import drives_of
 from ..events import Watch
 from ..methods.stepper import KernelCloser, Stepper, stepper
 from ..methods.table import METHODS
-from ..motion_problem import Problem
 from ..outcomes import OF_KERNEL, Ending, Endings, Outcome
+from ..problem import Problem
 from ..run_states import Run
 from ..starts import runs_first
 from .engine import ARRAYS, Motion, Progress, no_checkpoint, run
@@ -49,26 +49,19 @@ LEAST_RTOL = {"float64": 0.0, "float32": 1e-6}
 """The smallest relative tolerance by precision: steps cannot be more accurate than a few units of rounding."""
 
 
-class Gpu:
-    """The engine for systems on a GPU, by the methods with a tableau or a step of their own."""
+def run_on_gpu(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:
+    """Carry out runs of a system on a GPU by a native method, block by block."""
+    p, device = problem, problem.device
+    assert device is not None, "`takes` is true for systems on a GPU only"
+    done = in_blocks(p, device, stepper_on(p, watch, device), p.start, progress)
 
-    def takes(self, problem: Problem) -> bool:
-        """Return whether the system is on a GPU."""
-        return problem.device is not None
+    def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
+        raise AssertionError("events are refused")
 
-    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
-        """Integrate block by block."""
-        p, device = problem, problem.device
-        assert device is not None, "`takes` is true for systems on a GPU only"
-        done = in_blocks(p, device, stepper_on(p, watch, device), p.start, progress)
-
-        def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
-            raise AssertionError("events are refused")
-
-        return Motion(done.with_end(), onward, lambda ended: (ended, acting_on(p)))
+    return Motion(done.with_end(), onward, lambda ended: (ended, acting_on(p)))
 
 
-def stepper_on(p: Problem, watch: Watch, device: Device) -> Stepper:
+def stepper_on(p: Problem, watch: Watch | None, device: Device) -> Stepper:
     """Return the integrator of a problem on a GPU; InputError for what runs on the CPU only."""
     _refuse(p)
     refuse_on_gpu(p, watch)
@@ -78,7 +71,7 @@ def stepper_on(p: Problem, watch: Watch, device: Device) -> Stepper:
     )
 
 
-def refuse_on_gpu(p: Problem, watch: Watch) -> None:
+def refuse_on_gpu(p: Problem, watch: Watch | None) -> None:
     """Raise InputError for options that no engine on a GPU supports."""
     if watch:
         raise InputError(f"events are located on the CPU only; leave them out, or {CPU}")
@@ -201,7 +194,7 @@ class DeviceRuns:
         return self.endings.status(batch=True)
 
 
-def device_runs(p: Problem, watch: Watch, library: Library, progress: Progress | None) -> DeviceRuns:
+def device_runs(p: Problem, watch: Watch | None, library: Library, progress: Progress | None) -> DeviceRuns:
     """Integrate over all times, a few intervals per launch; Ctrl-C raises KeyboardInterrupt with the samples so far."""
     device = p.device
     assert device is not None, "the system is on a GPU"

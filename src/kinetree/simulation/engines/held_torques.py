@@ -22,7 +22,7 @@ from ..acting.sampled import Law
 from ..events import Watch
 from ..loads_at_samples import Acting
 from ..methods.stepper import Stepper, stepper_of
-from ..motion_problem import Problem
+from ..problem import Problem
 from ..run_states import Run, blank_run, of_run
 from .engine import Fields, Motion, Progress, no_checkpoint, run
 
@@ -33,53 +33,46 @@ NEAR = 1e-9
 """The distance, in parts of a period, within which a sampling instant is set to an output time: above rounding."""
 
 
-class HeldTorques:
-    """The engine for control that is evaluated at a rate; its torques are held between two instants."""
+def run_held_torques(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:
+    """Carry out runs whose control is evaluated at a rate, from one sampling instant to the next."""
+    p = problem
+    refuse_outside(p)
+    if not p.method.native:
+        raise InputError(f"{p.method.name} cannot hold sampled torques; use a native method")
+    law = Law(p.mechanism, p.control, p.parameters, p.kept.native)
+    made = p.kept.part(("held", p.method.name, p.acting_key), lambda: _stepper(p))
+    instants = sampling_instants(p.times, p.control.rate)
+    grid = np.union1d(p.times, instants)
+    result = blank_run(p.start, grid)
+    torque = np.full((*p.lead, len(grid), p.mechanism.nv), np.nan)
+    marks = np.append(np.searchsorted(grid, instants), len(grid) - 1)
 
-    def takes(self, problem: Problem) -> bool:
-        """Return whether the torques are sampled."""
-        return problem.outside and problem.control.rate is not None
+    def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
+        own = None if p.parameters is None else of_run(p.parameters, index)
+        near, more = replace(p.settings, first=t - grid[k]), join_columns(own, torque[(*index, k)])
+        state = result.q[(*index, k)], result.qd[(*index, k)]
+        short = run(made, *state, np.array([grid[k], t]), near, parameters=more)
+        if short.interrupted:
+            raise KeyboardInterrupt
+        return short.q[-1], short.qd[-1]
 
-    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
-        """Integrate from one sampling instant to the next."""
-        p = problem
-        refuse_outside(p)
-        if not p.method.native:
-            raise InputError(f"{p.method.name} cannot hold sampled torques; use a native method")
-        law = Law(p.mechanism, p.control, p.parameters, p.kept.native)
-        made = p.kept.part(("held", p.method.name, p.acting_key), lambda: _stepper(p))
-        instants = sampling_instants(p.times, p.control.rate)
-        grid = np.union1d(p.times, instants)
-        result = blank_run(p.start, grid)
-        torque = np.full((*p.lead, len(grid), p.mechanism.nv), np.nan)
-        marks = np.append(np.searchsorted(grid, instants), len(grid) - 1)
-
-        def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
-            own = None if p.parameters is None else of_run(p.parameters, index)
-            near, more = replace(p.settings, first=t - grid[k]), join_columns(own, torque[(*index, k)])
-            state = result.q[(*index, k)], result.qd[(*index, k)]
-            short = run(made, *state, np.array([grid[k], t]), near, parameters=more)
-            if short.interrupted:
-                raise KeyboardInterrupt
-            return short.q[-1], short.qd[-1]
-
-        try:
-            for a, b in pairwise(marks):
-                state = result.q[..., a, :], result.qd[..., a, :]
-                tau = law(result, float(grid[a]), *state)
-                if tau is None:
-                    break
-                near, more = replace(p.settings, first=float(grid[b] - grid[a])), join_columns(p.parameters, tau)
-                piece = run(made, *state, grid[a : b + 1], near, parameters=more, threads=p.threads)
-                _append(result, piece, a, b)
-                torque[..., a : b + 1, :] = tau[..., None, :]
-                if progress is not None:
-                    progress((grid[b] - grid[0]) / (grid[-1] - grid[0]))
-                if piece.interrupted or result.all_failed or (watch and watch.stops(result)):
-                    break
-        except KeyboardInterrupt:
-            result.interrupted = True
-        return Motion(result, onward, lambda ended: complete_run(p, result, ended, torque))
+    try:
+        for a, b in pairwise(marks):
+            state = result.q[..., a, :], result.qd[..., a, :]
+            tau = law(result, float(grid[a]), *state)
+            if tau is None:
+                break
+            near, more = replace(p.settings, first=float(grid[b] - grid[a])), join_columns(p.parameters, tau)
+            piece = run(made, *state, grid[a : b + 1], near, parameters=more, threads=p.threads)
+            _append(result, piece, a, b)
+            torque[..., a : b + 1, :] = tau[..., None, :]
+            if progress is not None:
+                progress((grid[b] - grid[0]) / (grid[-1] - grid[0]))
+            if piece.interrupted or result.all_failed or (watch and watch.stops(result)):
+                break
+    except KeyboardInterrupt:
+        result.interrupted = True
+    return Motion(result, onward, lambda ended: complete_run(p, result, ended, torque))
 
 
 def refuse_outside(problem: Problem) -> None:

@@ -19,7 +19,7 @@ from ..events import Watch
 from ..loads_at_samples import Acting
 from ..methods.slopes import LONGEST
 from ..methods.stepper import Stepper, stepper
-from ..motion_problem import Problem
+from ..problem import Problem
 from ..run_states import Run
 from .engine import Fields, Motion, Progress, onward_by, run
 from .pieces import Pace
@@ -145,42 +145,35 @@ def rates_of(problem: Problem) -> Rates:
     return p.kept.part(key, lambda: native(rates_program(p.mechanism, p.forces, p.control, loops=p.loops)))
 
 
-class Native:
-    """The engine for methods with a tableau, or a step of their own, and mechanisms that can be compiled."""
+def run_native(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:
+    """Carry out runs in native code, piece by piece, with checkpoints."""
+    p = problem
+    made = p.kept.part(
+        ("stepper", p.method.name, p.loops, p.acting_key),
+        lambda: stepper(p.mechanism, p.method.scheme, p.forces, p.control, loops=p.loops),
+    )
 
-    def takes(self, problem: Problem) -> bool:
-        """Return whether the method is native."""
-        return problem.method.native
+    def again(q, qd, t, more) -> Run:
+        return run(made, q, qd, t, p.settings, parameters=more)
 
-    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
-        """Integrate piece by piece, with checkpoints."""
-        p = problem
-        made = p.kept.part(
-            ("stepper", p.method.name, p.loops, p.acting_key),
-            lambda: stepper(p.mechanism, p.method.scheme, p.forces, p.control, loops=p.loops),
-        )
+    look = None
+    if p.auto and p.method.adaptive and not p.lead and not p.checkpoint:
+        look = Stiffness(p)
 
-        def again(q, qd, t, more) -> Run:
-            return run(made, q, qd, t, p.settings, parameters=more)
+    def until(so_far: Run) -> bool:
+        return (watch is not None and watch.stops(so_far)) or (look is not None and look.found)
 
-        look = None
-        if p.auto and p.method.adaptive and not p.lead and not p.checkpoint:
-            look = Stiffness(p)
+    examined = until if watch or look is not None else None
+    pace = Pace(growing=examined is None, check=look)
 
-        def until(so_far: Run) -> bool:
-            return (bool(watch) and watch.stops(so_far)) or (look is not None and look.found)
-
-        examined = until if watch or look is not None else None
-        pace = Pace(growing=examined is None, check=look)
-
-        done = run(
-            made, *p.start, p.times, p.settings, parameters=p.parameters, threads=p.threads, progress=progress,
-            checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=examined,
-            pace=pace,
-        )  # fmt: skip
-        done = done.with_end()
-        instead = _implicit(made) if look is not None and look.found else ""
-        return Motion(done, onward_by(p, done, again), lambda ended: (ended, acting_on(p)), instead)
+    done = run(
+        made, *p.start, p.times, p.settings, parameters=p.parameters, threads=p.threads, progress=progress,
+        checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=examined,
+        pace=pace,
+    )  # fmt: skip
+    done = done.with_end()
+    instead = _implicit(made) if look is not None and look.found else ""
+    return Motion(done, onward_by(p, done, again), lambda ended: (ended, acting_on(p)), instead)
 
 
 def _implicit(made: Stepper) -> str:
@@ -198,5 +191,5 @@ def _key(problem: Problem, made: Stepper) -> str:
 def acting_on(problem: Problem) -> Fields:
     """Return the loads of forces and compiled control as fields that are computed when they are read."""
     p = problem
-    made = p.kept.part(("loads", p.acting_key), lambda: Acting(*loads_and_drives(p.mechanism, p.forces, p.control)))
-    return made.fields()
+    programs = lambda: loads_and_drives(p.mechanism, p.forces, p.control)  # noqa: E731
+    return dict(p.kept.part(("loads", p.acting_key), lambda: Acting(*programs()).fields()))

@@ -36,11 +36,6 @@ class RunStepper(Protocol):
         ...
 
     @property
-    def adaptive(self) -> bool:
-        """Whether the method controls the length of its steps."""
-        ...
-
-    @property
     def closing(self) -> Any:
         """The Program that closes loops after each step; None if none does."""
         ...

@@ -23,8 +23,8 @@ from ..acting.drives import drives_of
 from ..acting.rates import rates
 from ..closing import closed_run
 from ..events import Watch
-from ..motion_problem import Problem
 from ..outcomes import Ending, Outcome
+from ..problem import Problem
 from ..run_states import Run, Settings, blank_run, of_run
 from ..stabilization import Baumgarte
 from .engine import Motion, Progress, no_checkpoint, onward_by
@@ -64,41 +64,34 @@ INTEGRATORS = {"scipy": "DOP853", "radau": "Radau"}
 """SciPy's integrators by method."""
 
 
-class Scipy:
-    """The engine with SciPy's integrators, to the tolerances of the settings."""
+def run_scipy(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:
+    """Carry out runs by SciPy's integrators, one run after the other."""
+    program, key = rates_of(problem)
+    p = problem
+    rates = p.kept.part(("rates", *key), lambda: native(program()))
+    nq, count = p.mechanism.nq, [0]
 
-    def takes(self, problem: Problem) -> bool:
-        """Return whether the method is one of SciPy's."""
-        return problem.method.name in INTEGRATORS
+    def evaluated() -> int:
+        before, count[0] = count[0], 0
+        return before
 
-    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
-        """Integrate every run of a batch, one after the other."""
-        program, key = rates_of(problem)
-        p = problem
-        rates = p.kept.part(("rates", *key), lambda: native(program()))
-        nq, count = p.mechanism.nq, [0]
+    def samples(q0, qd0, times, parameters):
+        more = parameter_arguments(parameters)
 
-        def evaluated() -> int:
-            before, count[0] = count[0], 0
-            return before
+        def rate(t: float, y: np.ndarray) -> np.ndarray:
+            count[0] += 1 if y.ndim == 1 else y.shape[1]
+            return np.concatenate(rates([t], y[:nq].T, y[nq:].T, *more), axis=-1).T
 
-        def samples(q0, qd0, times, parameters):
-            more = parameter_arguments(parameters)
+        yield q0, qd0
+        start, method = np.concatenate([q0, qd0]), INTEGRATORS[p.method.name]
+        for y in dense_states(method, rate, start, times, p.settings, batches=p.method.name == "radau"):
+            yield y[:nq], y[nq:]
 
-            def rate(t: float, y: np.ndarray) -> np.ndarray:
-                count[0] += 1 if y.ndim == 1 else y.shape[1]
-                return np.concatenate(rates([t], y[:nq].T, y[nq:].T, *more), axis=-1).T
+    def again(q, qd, t, more):
+        short = replace(p, start=(q, qd), times=t, parameters=more)
+        return run_each(short, samples, evaluated)
 
-            yield q0, qd0
-            start, method = np.concatenate([q0, qd0]), INTEGRATORS[p.method.name]
-            for y in dense_states(method, rate, start, times, p.settings, batches=p.method.name == "radau"):
-                yield y[:nq], y[nq:]
-
-        def again(q, qd, t, more):
-            short = replace(p, start=(q, qd), times=t, parameters=more)
-            return run_each(short, samples, evaluated)
-
-        return continuous(p, run_each(p, samples, evaluated, watch, progress), again)
+    return continuous(p, run_each(p, samples, evaluated, watch, progress), again)
 
 
 # --- Runs of stiff systems: backward differentiation formulas of SUNDIALS (CVODES in CasADi) with exact Jacobians.
@@ -107,25 +100,18 @@ FAILED = "CVODES gave up ({reason}); try smaller tolerances or a shorter run"
 """The reason of a run that CVODES did not finish."""
 
 
-class Sundials:
-    """The engine with backward differentiation formulas, to the tolerances of the settings."""
+def run_sundials(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:
+    """Carry out runs by the backward differentiation formulas of SUNDIALS, one run after the other."""
+    p = problem
+    program, key = rates_of(p)
+    equations = p.kept.part(("symbolic", *key), lambda: _equations(program()))
 
-    def takes(self, problem: Problem) -> bool:
-        """Return whether the method is that of CVODES."""
-        return problem.method.name == "bdf"
+    def again(q, qd, t, more) -> Run:
+        return _run(_solver(equations, t, p.settings), (q, qd), t, more)
 
-    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
-        """Integrate every run of a batch, one after the other."""
-        p = problem
-        program, key = rates_of(p)
-        equations = p.kept.part(("symbolic", *key), lambda: _equations(program()))
-
-        def again(q, qd, t, more) -> Run:
-            return _run(_solver(equations, t, p.settings), (q, qd), t, more)
-
-        grid = p.times.tobytes()
-        made = p.kept.part(("cvodes", p.settings, grid, *key), lambda: _solver(equations, p.times, p.settings))
-        return continuous(p, _run(made, p.start, p.times, p.parameters, progress), again)
+    grid = p.times.tobytes()
+    made = p.kept.part(("cvodes", p.settings, grid, *key), lambda: _solver(equations, p.times, p.settings))
+    return continuous(p, _run(made, p.start, p.times, p.parameters, progress), again)
 
 
 def _equations(program: Program) -> dict[str, Any]:

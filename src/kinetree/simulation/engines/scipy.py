@@ -13,8 +13,8 @@ from ...runtime.native import native
 from ..acting.rates import rates
 from ..acting.sampled import Law
 from ..events import Watch
-from ..motion_problem import Problem
 from ..outcomes import Ending, Outcome, RunStopped, ending_of
+from ..problem import Problem
 from ..run_states import Run, Settings, blank_run, of_run
 from ..stabilization import Baumgarte
 from .engine import Motion, Progress
@@ -94,42 +94,35 @@ PAIRS = {"dop853": "DOP853", "dopri5": "RK45"}
 """The methods for control without a rate, and their names in SciPy."""
 
 
-class PythonStages:
-    """The engine for control by a Python function without a rate."""
+def run_python_stages(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:
+    """Carry out runs controlled by a Python function without a rate, one run after the other.
 
-    def takes(self, problem: Problem) -> bool:
-        """Return whether a Python function is called at every stage."""
-        return problem.outside and problem.control.rate is None
+    Gaps of loops decay between the output times, and are closed at these times.
+    """
+    refuse_outside(problem)
+    if problem.method.name not in PAIRS:
+        known, name = " or ".join(PAIRS), problem.method.name
+        raise InputError(f"a PythonControl without a rate runs by {known}, not {name}; give it a rate")
+    stages = _Stages(problem)
+    torques: list[np.ndarray] = []
 
-    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
-        """Integrate every run of a batch, one after the other.
+    def samples(*given) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        torques.append(np.full((len(problem.times), problem.mechanism.nv), np.nan))
+        for k, (q, qd, tau) in enumerate(stages.samples(*given)):
+            torques[-1][k] = tau
+            yield q, qd
 
-        Gaps of loops decay between the output times, and are closed at these times.
-        """
-        refuse_outside(problem)
-        if problem.method.name not in PAIRS:
-            known, name = " or ".join(PAIRS), problem.method.name
-            raise InputError(f"a PythonControl without a rate runs by {known}, not {name}; give it a rate")
-        stages = _Stages(problem)
-        torques: list[np.ndarray] = []
+    done = run_each(problem, samples, stages.evaluated, watch, progress)
+    torque = np.full((*problem.lead, len(problem.times), problem.mechanism.nv), np.nan)
+    torque.reshape(-1, *torque.shape[-2:])[: len(torques)] = torques
 
-        def samples(*given) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            torques.append(np.full((len(problem.times), problem.mechanism.nv), np.nan))
-            for k, (q, qd, tau) in enumerate(stages.samples(*given)):
-                torques[-1][k] = tau
-                yield q, qd
+    def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
+        own = None if problem.parameters is None else of_run(problem.parameters, index)
+        state = done.q[(*index, k)], done.qd[(*index, k)]
+        *_, (q, qd, _) = stages.samples(*state, np.array([problem.times[k], t]), own)
+        return q, qd
 
-        done = run_each(problem, samples, stages.evaluated, watch, progress)
-        torque = np.full((*problem.lead, len(problem.times), problem.mechanism.nv), np.nan)
-        torque.reshape(-1, *torque.shape[-2:])[: len(torques)] = torques
-
-        def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
-            own = None if problem.parameters is None else of_run(problem.parameters, index)
-            state = done.q[(*index, k)], done.qd[(*index, k)]
-            *_, (q, qd, _) = stages.samples(*state, np.array([problem.times[k], t]), own)
-            return q, qd
-
-        return Motion(done, onward, lambda ended: complete_run(problem, done, ended, torque))
+    return Motion(done, onward, lambda ended: complete_run(problem, done, ended, torque))
 
 
 class _Stages:

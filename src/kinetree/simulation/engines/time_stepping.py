@@ -17,7 +17,7 @@ from ..contact.steps import FEW, MEASURES, PASSING, ManyMoreau, Moreau
 from ..contact.touching import motion_of_contacts, refuse_depth
 from ..events import Watch
 from ..methods.stepper import Stepper, stepper_of
-from ..motion_problem import Problem
+from ..problem import Problem
 from ..run_states import Run
 from .engine import Fields, Motion, Progress, onward_by, refuse_with_contacts, run
 from .gpu import in_blocks, refuse_on_gpu
@@ -32,50 +32,46 @@ REMEDY = "try a smaller dt, or leave out method and dt, so that the run goes fro
 """What to do about steps whose contact forces are in doubt."""
 
 
-class TimeStepping:
-    """The engine for mechanisms with contacts and the method "moreau"."""
+def run_time_steps(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:
+    """Carry out runs with contacts by the method "moreau", piece by piece.
 
-    def takes(self, problem: Problem) -> bool:
-        """Return whether the method is that of time steps with contacts."""
-        return problem.method.name == "moreau"
+    The impulses of the last step are a part of the state.
+    """
+    _refuse(problem)
+    _refuse_depth(problem)
+    p, nv, count = problem, problem.mechanism.nv, len(candidate_names(problem.mechanism))
+    if p.device is not None:
+        refuse_on_gpu(p, watch)
+    place = None if p.device is None else p.device.index
+    made = p.kept.part(("moreau", place, p.dtype, p.loops, p.acting_key), lambda: contact_stepper(p))
+    extra = 3 * count + len(MEASURES)
 
-    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
-        """Integrate piece by piece; the impulses of the last step are a part of the state."""
-        _refuse(problem)
-        _refuse_depth(problem)
-        p, nv, count = problem, problem.mechanism.nv, len(candidate_names(problem.mechanism))
-        if p.device is not None:
-            refuse_on_gpu(p, watch)
-        place = None if p.device is None else p.device.index
-        made = p.kept.part(("moreau", place, p.dtype, p.loops, p.acting_key), lambda: contact_stepper(p))
-        extra = 3 * count + len(MEASURES)
+    def started(qd: np.ndarray) -> np.ndarray:
+        return np.concatenate([qd, np.zeros((*qd.shape[:-1], extra))], axis=-1)
 
-        def started(qd: np.ndarray) -> np.ndarray:
-            return np.concatenate([qd, np.zeros((*qd.shape[:-1], extra))], axis=-1)
+    def again(q, qd, t, more) -> Run:
+        return _plain(run(made, q, started(qd), t, p.settings, parameters=more), nv)
 
-        def again(q, qd, t, more) -> Run:
-            return _plain(run(made, q, started(qd), t, p.settings, parameters=more), nv)
+    q0, qd0 = p.start
+    until = watch.stops if watch else None
+    examined = None if until is None else lambda so_far: until(_plain(so_far, nv))
+    if p.device is not None:
+        whole = in_blocks(p, p.device, made, (q0, started(qd0)), progress).with_end()
+    else:
+        whole = run(
+            made, q0, started(qd0), p.times, p.settings, parameters=p.parameters, threads=p.threads,
+            progress=progress, until=examined,
+        ).with_end()  # fmt: skip
 
-        q0, qd0 = p.start
-        until = watch.stops if watch else None
-        examined = None if until is None else lambda so_far: until(_plain(so_far, nv))
-        if p.device is not None:
-            whole = in_blocks(p, p.device, made, (q0, started(qd0)), progress).with_end()
-        else:
-            whole = run(
-                made, q0, started(qd0), p.times, p.settings, parameters=p.parameters, threads=p.threads,
-                progress=progress, until=examined,
-            ).with_end()  # fmt: skip
+    def complete(ended: Run) -> tuple[Run, Fields]:
+        acted = acting_on(p)
+        del acted["accelerations"]  # those without contacts; a run computes them from torques and wrenches
+        acted["wrenches"] = contact_wrenches(p, acted["wrenches"])
+        ended, doubts = doubtful(ended, doubts_of(p, whole.qd[..., : len(ended.t), nv + 3 * count :]), REMEDY)
+        return ended, acted | contact_fields(p, ended, whole) | {"options": doubts}
 
-        def complete(ended: Run) -> tuple[Run, Fields]:
-            acted = acting_on(p)
-            del acted["accelerations"]  # those without contacts; a run computes them from torques and wrenches
-            acted["wrenches"] = contact_wrenches(p, acted["wrenches"])
-            ended, doubts = doubtful(ended, doubts_of(p, whole.qd[..., : len(ended.t), nv + 3 * count :]), REMEDY)
-            return ended, acted | contact_fields(p, ended, whole) | {"options": doubts}
-
-        done = _plain(whole, nv)
-        return Motion(done, onward_by(p, done, again), complete)
+    done = _plain(whole, nv)
+    return Motion(done, onward_by(p, done, again), complete)
 
 
 def contact_stepper(problem: Problem) -> Stepper:

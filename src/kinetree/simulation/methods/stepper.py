@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Stepper:
     """The integrator of one Program of rates, or of one that is a step, by one method.
 
-    `closing` is the Program that closes loops after each step (`loop_closing.closing_program`). With a `device`, a GPU,
+    `closing` is the Program that closes loops after each step (`closing.closing_program`). With a `device`, a GPU,
     runs are computed there.
     """
 

@@ -1,4 +1,4 @@
-"""The table of integration methods, and the choice of `auto`.
+"""The table of integration methods.
 
 Schemes are imported when they are used, so that names and descriptions cost nothing to the command line.
 """
@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ...errors import unknown_name
-
 if TYPE_CHECKING:
     from .protocol import Scheme
 
@@ -20,9 +18,10 @@ if TYPE_CHECKING:
 class Method:
     """An integration method: a description, its (largest) order, and whether its steps are adaptive.
 
-    `found` is the place of the scheme of a native method, as MODULE:NAME in this package; others have an engine of
-    their own. `stable` is the largest h |lambda| for a step h and an eigenvalue lambda of the rates: of explicit
-    methods on the negative real axis (Hairer and Wanner, IV.2), of implicit stages for the iteration that finds them.
+    `found` is the place of the scheme of a native method, as MODULE:NAME in this package; others have an `engine` of
+    their own, named as in `engines/table.py`. `stable` is the largest h |lambda| for a step h and an eigenvalue lambda
+    of the rates: of explicit methods on the negative real axis (Hairer and Wanner, IV.2), of implicit stages for the
+    iteration that finds them.
     """
 
     name: str
@@ -31,6 +30,7 @@ class Method:
     adaptive: bool
     found: str = ""
     stable: float = math.inf
+    engine: str = "native"
 
     @property
     def native(self) -> bool:
@@ -56,14 +56,34 @@ METHODS = {
         Method("dop853", "Dormand-Prince 8(5,3) with dense output", 8, True, "dormand_prince:DOP853", 6.1),
         Method("tsit5", "Tsitouras 5(4) with dense output", 5, True, "tsitouras:TSIT5", 3.5),
         Method("rodas5p", "Rosenbrock 5(4) with exact Jacobian, for stiff systems", 5, True, "rosenbrock:RODAS5P"),
-        Method("moreau", "Moreau's time steps with hard contact and friction", 1, False, stable=2.0),
         Method(
-            "implicit_euler", "Euler, implicit in springs, dampers and friction of joints; O(n), for ropes", 1, False
+            "moreau", "Moreau's time steps with hard contact and friction", 1, False, stable=2.0, engine="time_stepping"
         ),
-        Method("implicit_midpoint", "midpoint, implicit in the same; O(n), for ropes", 2, False),
-        Method("radau", "Radau IIA of SciPy, for stiff systems whose rates are too long for rodas5p", 5, True),
-        Method("bdf", "backward differentiation by SUNDIALS with exact Jacobian, an independent check", 5, True),
-        Method("scipy", "SciPy's DOP853 on the compiled rates: a slow reference for comparison", 8, True),
+        Method(
+            "implicit_euler",
+            "Euler, implicit in springs, dampers and friction of joints; O(n), for ropes",
+            1,
+            False,
+            engine="marching",
+        ),
+        Method("implicit_midpoint", "midpoint, implicit in the same; O(n), for ropes", 2, False, engine="marching"),
+        Method(
+            "radau",
+            "Radau IIA of SciPy, for stiff systems whose rates are too long for rodas5p",
+            5,
+            True,
+            engine="scipy",
+        ),
+        Method(
+            "bdf",
+            "backward differentiation by SUNDIALS with exact Jacobian, an independent check",
+            5,
+            True,
+            engine="sundials",
+        ),
+        Method(
+            "scipy", "SciPy's DOP853 on the compiled rates: a slow reference for comparison", 8, True, engine="scipy"
+        ),
     )
 }
 
@@ -72,17 +92,3 @@ def names_of(*, adaptive: bool) -> str:
     """Return the names of native methods with adaptive or with fixed steps, such as "rk4, euler, midpoint or gauss"."""
     *first, last = (m.name for m in METHODS.values() if m.native and m.adaptive is adaptive)
     return f"{', '.join(first)} or {last}"
-
-
-def choose(name: str, dt: float | None, rtol: float, *, springy: bool = False) -> Method:
-    """Return a method by name; `auto` is rk4 if a step is given, else an embedded pair chosen by the tolerance.
-
-    If a step is given, a long mechanism with springs in its joints (`springy`) is treated as stiff.
-    """
-    if name == "auto" and dt is not None:
-        name = "implicit_midpoint" if springy else "rk4"
-    elif name == "auto":
-        name = "dop853" if rtol <= 1e-7 else "dopri5"
-    if name not in METHODS:
-        raise unknown_name("method", name, ["auto", *METHODS])
-    return METHODS[name]

@@ -20,7 +20,7 @@ from ....plots.animation import MOST, even_frames
 from ....simulation.acting.controllers import PD, TorqueFunction
 from ....simulation.acting.references import Hold
 from ....simulation.methods.table import METHODS
-from ....simulation.problem import RunOptions
+from ....simulation.options import RunOptions
 from ....simulation.simulate import simulate as simulated
 from ....system import System
 from ..tabs import Studio
