@@ -85,6 +85,17 @@ class System(CompiledMechanism):
 
         return parameter_names(self.mechanism, columns)
 
+    def base_parameters(self, columns: str | Iterable[str] = (), **options):
+        """Return the base parameters: the combinations of dynamic_parameters on which torques depend, by numeric rank.
+
+        `columns` are further sorts of parameters, as in `regressor`. Options: `actuated`, the joints of a closed
+        mechanism whose torques are measured; `rng`; one set of `parameters`. The result has `kept`, `matrix` K with
+        Y pi = Y[..., kept] (K pi), `values`, `groupings` as texts, and `without_effect`.
+        """
+        from .analysis.identification.base_parameters import base_parameters
+
+        return base_parameters(self, columns, **options)
+
     def _with(self, name: str, **options: Any) -> Callable[..., Any]:
         """Return a function of the arrays alone, for one call with options."""
         if name == "regressor" and {"columns", "actuated", "weights"} & options.keys():
