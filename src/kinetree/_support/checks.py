@@ -121,6 +121,8 @@ def leading_shape(arrays: Iterable[tuple[str, tuple[int, ...], tuple[int, ...]]]
         if behind < 0 or shape[behind:] != core:
             raise InputError(f"{before}{name} has shape {shape}; expected [{', '.join(map(str, ('...', *core)))}]")
         leads.append((name, shape[:behind]))
+    if len({lead for _, lead in leads}) == 1:
+        return leads[0][1]
     try:
         return np.broadcast_shapes(*(lead for _, lead in leads))
     except ValueError:

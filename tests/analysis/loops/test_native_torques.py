@@ -47,7 +47,7 @@ def test_redundant_loops_take_the_general_route():
     many = (np.stack([x, x]) for x in (q, qd, qdd))
     q2, qd2, qdd2 = many
     native = native_torques(Acting(arm), q2, qd2, qdd2, dofs(arm.mechanism, DRIVES["parallelogram"]), 1e-6)
-    assert native is not None and native_loads(Acting(arm), q2, qd2, qdd2, native.multipliers) is None
+    assert native is not None and native_loads(Acting(arm), native) is None
     one = arm.loads(q, qd, qdd=qdd, actuated=DRIVES["parallelogram"])
     found = arm.loads(q2, qd2, qdd=qdd2, actuated=DRIVES["parallelogram"])
     assert_close(found.joints[1], one.joints, 1e-9 * np.abs(one.joints).max(), "reactions of redundant loops")

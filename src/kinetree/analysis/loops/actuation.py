@@ -16,7 +16,7 @@ from ...algebra.arrays import Numbers
 from ...compiler.lower.loop_pattern import RANK, closing
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names, entries_of
-from ...model.mechanism import Mechanism, Named
+from ...model.mechanism import Mechanism, Named, kept_with_mechanism
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import as_list
 from .constraints import TOLERANCE, Acting, Split, require_closed, singular_split
@@ -125,7 +125,7 @@ def actuation(
     """
     mechanism = system.mechanism
     acting = Acting.of(system, wrenches, forces, parameters)
-    driven = dofs(mechanism, actuated)
+    driven = driven_dofs(system, actuated)
     if weights is None and (quick := _quick(acting, q, qd, qdd, driven, tol, share)) is not None:
         return quick
     need = np.asarray(acting.torques(q, qd, qdd), dtype=float)
@@ -152,8 +152,7 @@ def actuation(
         free <= PART,
         np.linalg.norm(at.idle / at.rows[..., None], axis=-1) <= PART,
         missing <= ROUNDING * whole,
-        tuple(axis_labels(mechanism, 1)),
-        tuple("N m" if unit == "rad" else "N" for unit in _units(mechanism)),
+        *_names(mechanism),
     )
 
 
@@ -163,7 +162,7 @@ def actuated_torques(
     """Return the torques [..., nv] of actuated joints for a motion, or raise an InputError if they cannot cause it."""
     if not set(options) - set(ACTING):
         acting = Acting.of(system, *(options.get(name, default) for name, default in ACTING.items()))
-        quick = native_torques(acting, q, qd, qdd, dofs(system.mechanism, actuated), TOLERANCE)
+        quick = native_torques(acting, q, qd, qdd, driven_dofs(system, actuated), TOLERANCE)
         if quick is not None:
             return quick.tau
     found = actuation(system, q, qd, qdd, actuated, **options)
@@ -189,7 +188,7 @@ def _quick(
         return None
     lead, multipliers, idle = found.tau.shape[:-1], found.multipliers, idle_equations(system)
     if idle or closing(m).redundant:
-        loads = native_loads(acting, q, qd, qdd, multipliers, share)
+        loads = native_loads(acting, found, share)
         if loads is None:
             return None
         multipliers = loads[1]
@@ -204,9 +203,14 @@ def _quick(
         np.ones(found.tau.shape, dtype=bool),
         np.broadcast_to(~np.isin(np.arange(multipliers.shape[-1]), idle), multipliers.shape),
         np.ones(lead, dtype=bool),
-        tuple(axis_labels(m, 1)),
-        tuple("N m" if unit == "rad" else "N" for unit in _units(m)),
+        *_names(m),
     )
+
+
+def driven_dofs(system: CompiledMechanism, names: str | Iterable[str]) -> list[int]:
+    """Return `dofs` of the mechanism of a system, which keeps them."""
+    known = tuple(map(str, as_list(names)))
+    return system._parts.part(("driven", known), lambda: dofs(system.mechanism, known))
 
 
 def dofs(mechanism: Mechanism, names: str | Iterable[str]) -> list[int]:
@@ -252,3 +256,9 @@ def effort_weights(mechanism: Mechanism, at: Split, driven: list[int], given: We
 
 def _units(mechanism: Mechanism) -> list[str]:
     return [unit for _, _, unit in axis_names(mechanism, 1)]
+
+
+@kept_with_mechanism
+def _names(mechanism: Mechanism) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of all axes, and the units of their torques."""
+    return tuple(axis_labels(mechanism, 1)), tuple("N m" if unit == "rad" else "N" for unit in _units(mechanism))

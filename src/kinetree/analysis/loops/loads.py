@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
-from ...model.mechanism import Named, resolve_parts
+from ...model.mechanism import Mechanism, Named, kept_with_mechanism, resolve_parts
 from ...model.parts import Placement
 from ...runtime.compiled import CompiledMechanism
-from .actuation import PART, actuation, dofs
+from .actuation import PART, actuation, driven_dofs
 from .constraints import TOLERANCE, Acting, Split, require_closed, singular_split
 from .load_sharing import Share, share_loads, transmission
 from .native_torques import native_loads, native_torques
@@ -186,7 +186,12 @@ def _under_torques(
 def _spread(acting: Acting, multipliers: Numbers, *arrays: Numbers) -> tuple[Any, ...]:
     """Return what acts, and arrays, with the leading shape of multipliers."""
     lead = multipliers.shape[:-1]
-    return acting.spread(lead), *(np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays)
+    return acting.spread(lead), *(_over(lead, x) for x in arrays)
+
+
+def _over(lead: tuple[int, ...], x: Numbers) -> Numbers:
+    """Return an array [..., n] with a leading shape."""
+    return x if x.shape[:-1] == lead else np.broadcast_to(x, (*lead, x.shape[-1]))
 
 
 def _quick(
@@ -199,14 +204,13 @@ def _quick(
     share: Share | None,
 ) -> Loads | None:
     """Return the loads of as many actuators as degrees of freedom by native code; None if it does not apply."""
-    made = native_torques(acting, q, qd, qdd, dofs(acting.system.mechanism, actuated), tol)
-    found = None if made is None else native_loads(acting, q, qd, qdd, made.multipliers, share)
+    made = native_torques(acting, q, qd, qdd, driven_dofs(acting.system, actuated), tol)
+    found = None if made is None else native_loads(acting, made, share)
     if made is None or found is None:
         return None
-    lead = made.tau.shape[:-1]
-    q, motion = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qdd))
+    q, motion = (_over(made.tau.shape[:-1], np.asarray(x, dtype=float)) for x in (q, qdd))
     wrenches, multipliers, unique = found
-    return _loads(acting.spread(lead), q, unique, wrenches, multipliers, motion, made.tau)
+    return _loads(acting.spread(made.tau.shape[:-1]), q, unique, wrenches, multipliers, motion, made.tau)
 
 
 def _loads(acting: Acting, q: Numbers, unique: Flags, wrenches: Numbers, multipliers, qdd, tau) -> Loads:
@@ -219,10 +223,15 @@ def _loads(acting: Acting, q: Numbers, unique: Flags, wrenches: Numbers, multipl
         multipliers,
         qdd,
         tau,
-        tuple(j.name for j in system.joints),
-        tuple(p.name for p in system.mechanism.loops),
+        *_names(system.mechanism),
         partial(turns_of, acting, q),
     )
+
+
+@kept_with_mechanism
+def _names(mechanism: Mechanism) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the joints and of the loops."""
+    return tuple(j.name for j in mechanism.joints), tuple(p.name for p in mechanism.loops)
 
 
 def _settled(at: Split, T: Numbers) -> Flags:

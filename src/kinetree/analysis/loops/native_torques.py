@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,6 +15,7 @@ from ...compiler.lower.loop_pattern import closing
 from ...dynamics.loop_loads import Ranks
 from ...errors import InputError
 from ...model.mechanism import inputs_of
+from ...runtime.compiled import CompiledMechanism
 from .constraints import Acting
 from .driven_programs import NativeLoops, loads_of, with_parameters
 from .kinematics import Mask
@@ -28,8 +30,9 @@ MISSING = 1e-11
 
 @dataclass(frozen=True)
 class NativeTorques:
-    """Torques and multipliers of all samples of a leading shape."""
+    """Torques and multipliers of all samples of states of a leading shape."""
 
+    samples: Samples
     tau: Numbers
     multipliers: Numbers
     residual: Numbers
@@ -41,7 +44,7 @@ def native_torques(
     """Return the torques of driven degrees of freedom; None if a state requires the general route, or its error."""
     system = acting.system
     native = NativeLoops.of(system, driven)
-    if not native.determined or (closing(system.mechanism).redundant and system.mechanism.free_parameters):
+    if not native.determined or (system.mechanism.free_parameters and closing(system.mechanism).redundant):
         return None
     samples = _samples(acting, q=q, qd=qd, qdd=qdd)
     if samples is None:
@@ -60,27 +63,27 @@ def native_torques(
         good = (rank[:, 0] == native.passive) & (opens <= CLEAR * tol).all(axis=-1) & (missing <= MISSING * need[:, 0])
         if not good.all():
             return None
-    return NativeTorques(*(x.reshape(*samples.lead, x.shape[-1]) for x in (tau, multipliers, residual)))
+    return NativeTorques(samples, *(x.reshape(*samples.lead, x.shape[-1]) for x in (tau, multipliers, residual)))
 
 
 def native_loads(
-    acting: Acting, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, multipliers: Numbers, share: Share | None = None
+    acting: Acting, made: NativeTorques, share: Share | None = None
 ) -> tuple[Numbers, Numbers, Mask] | None:
     """Return wrenches at joints and loops, all multipliers, and which entries the motion determines.
 
     `share` has compliances by joint or loop, for reactions that the motion does not determine. None if equations depend
     on others, so that loads are shared in a way that differs from state to state.
     """
-    system = acting.system
-    ranks = () if share is None else _unit_ranks(ranks_of(system.mechanism, share))
-    samples = _samples(acting, q=q, qd=qd, qdd=qdd, multipliers=multipliers)
-    if samples is None or closing(system.mechanism).redundant:
+    system, samples = acting.system, made.samples
+    ranks = () if share is None else unit_ranks(system, share)
+    if closing(system.mechanism).redundant:
         return None
+    multipliers = made.multipliers.reshape(-1, len(system.closures))
     count, places = prod(samples.lead), len(system.bodies) + len(system.mechanism.loops)
     wrenches, shares = np.empty((count, 6 * places)), np.empty((count, len(system.closures)))
     unique = np.ones((count, 6 * places), dtype=bool)
     for piece in samples.pieces():
-        arrays = [piece.array(name) for name in ("q", "qd", "qdd", "multipliers")]
+        arrays = [*(piece.array(name) for name in ("q", "qd", "qdd")), multipliers[piece.rows]]
         more = _wrenches(piece.array("wrenches"), len(system.bodies))
         entries, moved = loads_of(
             system, *with_parameters((*arrays, *more), piece.array("parameters")), forces=acting.own_forces,
@@ -97,15 +100,26 @@ UNMOVED = 1e-12
 """The largest change of a reaction by loads that the motion leaves open, as a square in parts of these loads."""
 
 
-def _unit_ranks(ranks: list[Numbers]) -> Ranks:
-    """Return compliances of 1 at most as numbers, which are a key of compiled programs."""
-    return tuple(tuple((c / max(c.max(initial=0.0), 1e-300)).ravel().tolist()) for c in ranks)
+def unit_ranks(system: CompiledMechanism, share: Share) -> Ranks:
+    """Return the compliances of each rank as numbers of 1 at most, which are a key of compiled programs."""
+
+    def make() -> Ranks:
+        ranks = ranks_of(system.mechanism, share)
+        return tuple(tuple((c / max(c.max(initial=0.0), 1e-300)).ravel().tolist()) for c in ranks)
+
+    given = [share] if isinstance(share, Mapping) else share
+    try:
+        key = "share", *(tuple(c.items()) for c in given)
+        hash(key)
+    except (AttributeError, TypeError):  # lists of numbers, or no compliances at all
+        return make()
+    return system._parts.part(key, make)
 
 
 def _samples(acting: Acting, **states: Any) -> Samples | None:
     """Return the samples of finite states that fit together; None for others, whose error the general route raises."""
     system = acting.system
-    sizes = {"q": system.nq, "qd": system.nv, "qdd": system.nv, "multipliers": len(system.closures)}
+    sizes = {"q": system.nq, "qd": system.nv, "qdd": system.nv}
     arrays: dict[str, Any] = {
         "parameters": acting.parameters if acting.parameters is not None else inputs_of(system.mechanism, None)
     }

@@ -111,8 +111,8 @@ class Piece:
         if self.samples.motion:
             x = x[..., step if x.shape[-2] > 1 else 0, :]
         lead = x.shape[:-1]
-        if all(n == 1 for n in lead):
-            return np.broadcast_to(x.reshape(-1), (self.count, x.shape[-1]))
+        if prod(lead) == 1:
+            return x.reshape(1, -1) if self.count == 1 else np.broadcast_to(x.reshape(-1), (self.count, x.shape[-1]))
         if lead == self.samples.runs and x.flags.c_contiguous:
             return x.reshape(-1, x.shape[-1])[self.rows]
         return x[tuple(at if n > 1 else np.zeros_like(at) for at, n in zip(self._index, lead, strict=True))]
@@ -120,6 +120,8 @@ class Piece:
 
 def _padded(x: Numbers, lead: tuple[int, ...]) -> Numbers:
     """Return an array with as many leading axes as the leading shape has."""
+    if x.ndim == len(lead) + 1:
+        return x
     return x.reshape((1,) * (len(lead) + 1 - x.ndim) + x.shape)
 
 
