@@ -6,32 +6,22 @@
 >>> run = kt.simulate(arm, q0, duration=10.0)
 """
 
-import ast as _ast
-from importlib import import_module as _import_module
-from pathlib import Path as _Path
 from typing import Any as _Any
 
 from . import errors  # noqa: F401
 from ._support import interruption as _interruption  # noqa: F401 - answers Ctrl-C during later imports
+from ._support import public_names as _public_names
 
 # The table of public names is `__init__.pyi`, which type checkers read too. A name is imported when it is first used,
 # so that `import kinetree` takes a fraction of a second.
-_STUB = _ast.parse(_Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-_PLACES = {
-    name.asname or name.name: ("." * line.level + (line.module or ""), name.name)
-    for line in _STUB.body
-    if isinstance(line, _ast.ImportFrom)
-    for name in line.names
-}
-__all__ = sorted(_PLACES)  # noqa: PLE0605 - the names of the stub
+__all__ = sorted(_public_names.PLACES)  # noqa: PLE0605 - the names of the stub
 
 
 def __getattr__(name: str) -> _Any:
     """Import a public name, and keep it for the next use."""
-    if name not in _PLACES:
+    if name not in _public_names.PLACES:
         raise AttributeError(f"module 'kinetree' has no attribute {name!r}")
-    module, attribute = _PLACES[name]
-    value = globals()[name] = getattr(_import_module(module, __name__), attribute)
+    value = globals()[name] = _public_names.load_name(name)
     return value
 
 

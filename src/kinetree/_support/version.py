@@ -1,3 +1,3 @@
 """The version of the package, for every layer to name."""
 
-VERSION = "0.1.0"
+VERSION = __version__ = "0.1.0"

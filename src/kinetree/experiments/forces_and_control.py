@@ -5,19 +5,20 @@ The keys are the arguments of the classes of the same name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from .._support.checks import numbers
+from .._support.public_names import load_classes
 from ..compiler.ir.trace import Trace
 from ..errors import InputError, ModelError, argument, below, unknown_name
 from ..formats.fields import axis, constant, known_keys, name, require, sequence, sort, text, truth
 from ..model.axes import entries
 from ..model.mechanism import Mechanism
-from ..simulation.acting import joint_forces, point_forces, references
-from ..simulation.acting import point_forces as ground_forces
+from ..simulation.acting import references
 from ..simulation.acting.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
 from ..simulation.acting.driven import Driven, combine_controls
 from ..simulation.acting.instants import Instant
@@ -39,16 +40,13 @@ class Torque:
         return list(spread(numbers(self.tau, TAU), now.mechanism.nv, TAU))
 
 
-FORCES: dict[str, type] = {
-    "joint_spring": joint_forces.JointSpring,
-    "joint_damper": joint_forces.JointDamper,
-    "joint_friction": joint_forces.JointFriction,
-    "joint_stops": joint_forces.JointStops,
-    "spring_damper": point_forces.SpringDamper,
-    "linear_actuator": point_forces.LinearActuator,
-    "external_wrench": point_forces.ExternalWrench,
-    "ground_force": ground_forces.GroundForce,
-}
+def _kind(made: type) -> str:
+    """Return the kind of a class in files: its name in lower case with underscores, such as "joint_spring"."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", made.__name__).lower()
+
+
+FORCES = {_kind(made): made for made in load_classes(".simulation.acting", "apply")}
+"""The public classes of forces by kind."""
 CONTROLLERS: dict[str, type] = {
     "pd": PD,
     "pd_gravity": PDGravity,

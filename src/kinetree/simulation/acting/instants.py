@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ...algebra.scalars import where
 from ...algebra.spatial import Wrench
-from ...algebra.vectors import add, cross, matmul, sub, times, transpose
+from ...algebra.vectors import IDENTITY, ZERO, Matrix, Vector, add, cross, matmul, sub, times, transpose
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import ClosedTree, tree_maker, with_forces
@@ -93,12 +93,25 @@ class Instant:
         velocity = times(i.T.R, add(i.t.v, cross(i.t.w, arm)))
         return i.T.place(arm), velocity
 
+    def orientation(self, body: str) -> Matrix:
+        """Return the rotation from the frame of a body to the axes of the ground."""
+        if body == GROUND:
+            return IDENTITY
+        i = self._record(body)
+        return matmul(i.T.R, i.to_work.matrix())
+
+    def angular_velocity(self, body: str) -> Vector:
+        """Return the angular velocity of a body [rad/s], in the axes of the ground."""
+        if body == GROUND:
+            return ZERO
+        i = self._record(body)
+        return times(i.T.R, i.t.w)
+
     def push(self, body: str, place, force, moment=(0.0, 0.0, 0.0)) -> None:
         """Add a force [N] and a moment [N m], in the axes of the ground, at a point in the frame of a body."""
         if body == GROUND:
             return
-        i = self._record(body)
-        to_body = transpose(matmul(i.T.R, i.to_work.matrix()))
+        to_body = transpose(self.orientation(body))
         f, n = times(to_body, tuple(force)), times(to_body, tuple(moment))
         known = self._wrenches.get(body, Wrench())
         self._wrenches[body] = known + Wrench(add(n, cross(tuple(place), f)), f)
