@@ -14,6 +14,8 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import kinetree as kt
+from kinetree.algebra.vectors import from_moments
+from kinetree.analysis.loops.kinematics import LoopKinematics
 from kinetree.apps.lessons.expressions import evaluate_formula, page_tree
 from kinetree.formats.urdf_writer import write_urdf
 from kinetree.page.data import system_data
@@ -47,7 +49,7 @@ def formulas() -> dict[str, Any]:
 
 
 def linear() -> dict[str, Any]:
-    """Return matrices with their singular values, ranks and least-squares solutions by NumPy."""
+    """Return matrices with their singular values, ranks and solutions by NumPy, and a page whose function has them."""
     rng = np.random.default_rng(4)
     thin, wide = rng.normal(size=(7, 4)), rng.normal(size=(3, 6))
     dependent = rng.normal(size=(5, 3)) @ rng.normal(size=(3, 6))
@@ -60,15 +62,16 @@ def linear() -> dict[str, Any]:
         x = np.linalg.pinv(A, rcond=1e-13) @ b
         cases.append({"A": _plain(A), "m": A.shape[0], "n": A.shape[1], "b": _plain(b), "values": _plain(sizes),
                       "rank": rank, "x": _plain(x)})  # fmt: skip
-    S = thin.T @ thin
-    b = rng.normal(size=4)
-    values, vectors = np.linalg.eigh(S - 2.0 * np.eye(4))
+    A, b, damping = rng.normal(size=(4, 6)), rng.normal(size=4), 0.3
+    step = A.T @ np.linalg.solve(A @ A.T + damping * np.eye(4), b)
+    inertia = (0.4, -0.7, 1.3, 0.2, -0.5, 0.6)  # xx, yy, zz, xy, yz, zx
+    moments, axes = np.linalg.eigh(np.array(from_moments(inertia), dtype=float))
     return {
+        "data": pack(system_data(kt.load("three_rrr"))),
         "cases": cases,
-        "symmetric": {"S": _plain(S), "b": _plain(b), "x": _plain(np.linalg.solve(S, b))},
-        "eigen": {"S": (S - 2.0 * np.eye(4)).ravel().tolist(),
-                  "values": values[::-1].tolist(), "vectors": vectors.T[::-1].tolist()},
-    }  # fmt: skip
+        "damped": {"A": _plain(A), "m": 4, "n": 6, "b": _plain(b), "damping": damping, "x": _plain(step)},
+        "inertia": {"inertia": inertia, "moments": moments[::-1].tolist(), "axes": axes.T[::-1].tolist()},
+    }
 
 
 def motions() -> dict[str, Any]:
@@ -147,10 +150,13 @@ def _closed(name: str) -> dict[str, Any]:
     given = {"actuated": leads, "forces": True}
     tau, loads = arm.actuation(q0, qd, qdd, **given).tau, arm.loads(q0, qd, qdd=qdd, **given)
     doctor = arm.doctor(q0)
+    near = arm.integrate(q0, np.random.default_rng(6).normal(scale=0.1, size=arm.nv))
+    held = np.arange(arm.nv) == at[0]
     return {
         "name": name, "data": pack(system_data(arm)), "q": q0.tolist(), "leads": at, "rates": list(rates.values()),
         "qd": _plain(qd), "qdd": _plain(qdd), "tau": _plain(tau), "mobility": int(doctor.mobility),
         "loads": _plain(np.concatenate([loads.joints, loads.cuts], axis=-2)),
+        "near": _plain(near), "closed": _plain(LoopKinematics(arm).close(near, held)[0]),
     }  # fmt: skip
 
 

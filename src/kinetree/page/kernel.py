@@ -29,6 +29,8 @@ from ..simulation.acting.rates import measure_program
 from ..system import System
 from ..targets.wasm.target import wasm_module
 from .lengths import placements_program
+from .loop_closing import loop_closing_kernel
+from .singular_values import singular_values_kernel
 
 # --- A mechanism whose numbers are inputs of its functions, so that the reader of a page can change them ---
 #
@@ -196,6 +198,8 @@ FUNCTIONS = (
     PageFunction("poses"),
     PageFunction("integrate"),
     PageFunction("difference"),
+    PageFunction("singular_values"),
+    PageFunction("close_loops", closed=True),
     PageFunction("closure_residual", closed=True),
     PageFunction("closure_jacobian", closed=True),
     PageFunction("placements"),
@@ -289,7 +293,16 @@ def _has_reactions(system: System) -> bool:
     return bool(system.mechanism.loops) and not system.mechanism.rolls
 
 
+def _singular_values(mechanism: Mechanism) -> Kernel:
+    """Return the function of all matrices of the page: Jacobians of frames and loops, and reactions by multipliers."""
+    loops, closures = len(mechanism.loops), len(mechanism.closures)
+    reactions = 6 * (len(mechanism.bodies) + loops) if loops else 0
+    return singular_values_kernel(max(6 + closures, mechanism.nv, reactions), max(6, mechanism.nv, closures))
+
+
 MADE: dict[str, Callable[[System, str], Program | Kernel | None]] = {
+    "singular_values": lambda system, _: _singular_values(system.mechanism),
+    "close_loops": lambda system, _: loop_closing_kernel(system.mechanism),
     "time_step": lambda system, _: live_step(system.mechanism, forces_of(system.mechanism))[0],
     "inverse_kinematics": lambda system, at: pose_kernel.pose_kernel(PoseEquations(system.mechanism, at, (True,) * 6)),
     "placements": lambda system, _: placements_program(system.mechanism),

@@ -44,16 +44,18 @@ for (const given of cases.loops)
       Float64Array.from(q.length ? qd : [], (_, k) => (leads.includes(k) ? 0 : 0.02)),
     );
     assert.ok(app.kernel.gap(near) > 1e-4 * app.data.scene.size);
-    const made = rates.closeExactly(app, near, leads);
+    const made = app.kernel.close(near, { held: leads });
     assert.ok(made.closed);
-    close(made.q, q, 1e-11, "closed position");
+    close(made.q, q, 1e-12, "closed position");
+    const nearest = app.kernel.close(given.near, { held: leads.slice(0, 1) });
+    close(nearest.q, given.closed, 1e-12, "nearest closed position with one joint held");
     assert.equal(rates.freedoms(app, q).mobility, given.mobility);
-    close(rates.velocitiesOf(app, q, leads, given.rates), qd, 1e-11, "velocities");
+    close(rates.velocitiesOf(app, q, leads, given.rates), qd, 1e-12, "velocities");
     const held = leads.map(() => 0.3);
-    close(rates.accelerationsOf(app, q, Float64Array.from(qd), leads, held), qdd, 1e-10, "accelerations");
+    close(rates.accelerationsOf(app, q, Float64Array.from(qd), leads, held), qdd, 1e-12, "accelerations");
     const driven = rates.drivenTorques(app, { q, qd, qdd }, leads);
-    close(driven.tau, given.tau, 1e-10, "torques of the drives");
-    close(rates.loadsOf(app, { q, qd, qdd }, driven.multipliers), given.loads, 1e-10, "reactions");
+    close(driven.tau, given.tau, 1e-12, "torques of the drives");
+    close(rates.loadsOf(app, { q, qd, qdd }, driven.multipliers), given.loads, 1e-12, "reactions");
   });
 
 const SHARED = [

@@ -1,6 +1,5 @@
 // Assembly modes: the positions in which loops close while the leading joints stay, from many random starts.
 
-import { closeExactly } from "./loop_rates.js";
 import { seeded } from "./random_numbers.js";
 
 const TRIES = 96;
@@ -15,7 +14,7 @@ export function* assemblyModes(app, q0, leads) {
     const away = Float64Array.from(model.velocities, (v, i) =>
       !k || leads.includes(i) ? 0 : (2 * random() - 1) * (v.unit === "rad/s" ? Math.PI : 0.7 * data.scene.size),
     );
-    const made = closeExactly(app, kernel.integrate(q0, away), leads);
+    const made = kernel.close(kernel.integrate(q0, away), { held: leads });
     if (made.closed) {
       const poses = kernel.poses(made.q).slice();
       if (!found.some((one) => same(one.poses, poses, data.scene.size, kernel.thresholds.samePose)))

@@ -18,7 +18,7 @@ export function connectTable(app) {
   const isSame = (table) => sameNumbers(inForm(table, first.form), first);
 
   function apply(table) {
-    applyTable(model, table, first, given);
+    applyTable(app, table, first, given);
     if (kernel?.editable) kernel.useNumbers(isSame(table) ? null : inputsOf(model, slots));
     app.followDrawing();
   }

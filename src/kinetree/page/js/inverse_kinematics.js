@@ -1,7 +1,6 @@
 // Inverse kinematics in the page: damped least squares within the limits. For the page's own frame, the kernel has the
 // whole loop of the library; for others, the same steps run here on poses, twists and loops of the kernel.
 
-import { solveSymmetric } from "./linear.js";
 import { back, place, product, turnBetween, turnRate } from "./poses.js";
 
 /** @typedef {{ name: string, body: number, pose: ArrayLike<number> }} Frame one of a body, by its pose in it */
@@ -155,18 +154,8 @@ function step(model, { lower, upper }, kernel, q, { F, A }, damping) {
     const slope = F.reduce((s, x, i) => s + A[i][k] * x, 0);
     if ((q[c] >= upper[k] && slope > 0) || (q[c] <= lower[k] && slope < 0)) open[k] = 0;
   }
-  const n = F.length;
-  const S = new Float64Array(n * n);
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j <= i; j++) {
-      let sum = i === j ? damping : 0;
-      for (let k = 0; k < nv; k++) sum += A[i][k] * open[k] * A[j][k];
-      S[i * n + j] = S[j * n + i] = sum;
-    }
-  }
-  const y = solveSymmetric(S, F, n);
-  const dq = new Float64Array(nv);
-  if (y) for (let k = 0; k < nv; k++) for (let i = 0; i < n; i++) dq[k] += open[k] * A[i][k] * y[i];
+  const held = A.flatMap((row) => Array.from(row, (x, k) => x * open[k]));
+  const { x: dq } = kernel.decompose(held, F.length, nv, { b: F, damping });
   const most = Math.max(1, ...Array.from(dq, Math.abs));
   return dq.map((x) => x / most);
 }

@@ -8,10 +8,7 @@
 // bodies. Inputs that are left out are zero; free parameters are always those of `kernel.parameters`.
 
 import { load } from "../../targets/wasm/kinetree.mjs";
-import { smallestStep } from "./linear.js";
-
-const FINE = 1e-2; // of the gap at which loops count as closed: iterations go on to this, for velocities and forces
-const ROUNDS = 40;
+import { inner } from "./vectors.js";
 
 export async function openKernel(data, model, parameters, size) {
   if (!data) return null;
@@ -150,42 +147,61 @@ export class Kernel {
 
   // Move q so that the loops close, without the `held` velocities (their joints stay): { q, gap, closed }.
   close(q, { held = [] } = {}) {
-    let now = Float64Array.from(q);
-    if (!this.model.closed) return { q: now, gap: 0, closed: true };
-    const { nv } = this.model;
-    const weights = new Float64Array(nv).fill(1);
-    for (const k of held) weights[k] = 0;
-    let gap = this.gap(now);
-    const enough = this.thresholds.closed * this.size;
-    for (let round = 0; round < ROUNDS && gap > FINE * enough; round++) {
-      const b = this.call("closure_residual", { q: now }).map((x) => -x);
-      const J = this.call("closure_jacobian", { q: now });
-      const dq = smallestStep(J, b, b.length, nv, weights);
-      const most = Math.max(...Array.from(dq, Math.abs));
-      // far from the solution, a full step may leave its branch
-      if (most > 0.5) for (let k = 0; k < nv; k++) dq[k] *= 0.5 / most;
-      const next = this.integrate(now, dq);
-      const then = this.gap(next);
-      if (!(then < gap) && gap <= enough) break; // rounding
-      [now, gap] = [next, then];
-    }
-    return { q: now, gap, closed: gap <= enough };
+    if (!this.model.closed) return { q: Float64Array.from(q), gap: 0, closed: true };
+    const found = this.call("close_loops", { q, held: this.model.velocities.map((_, k) => Number(held.includes(k))) });
+    const made = { q: found.closed.slice(), closed: found.gap[0] <= this.thresholds.closed };
+    return { ...made, gap: this.gap(made.q) };
   }
 
-  // Velocities that keep the loops closed, nearest to the given ones.
-  closeVelocities(q, qd, { held = [] } = {}) {
+  // Velocities that keep the loops closed, nearest to the given ones. With a bias dJ/dt qd, they are accelerations.
+  closeVelocities(q, qd, { held = [], bias = null } = {}) {
     if (!this.model.closed) return Float64Array.from(qd);
     const { nv } = this.model;
-    const weights = new Float64Array(nv).fill(1);
-    for (const k of held) weights[k] = 0;
-    const J = this.call("closure_jacobian", { q });
-    const m = J.length / nv;
-    const b = Float64Array.from(
-      { length: m },
-      (_, i) => -J.subarray(i * nv, i * nv + nv).reduce((s, x, k) => s + x * qd[k], 0),
-    );
-    const change = smallestStep(J, b, m, nv, weights);
-    return Float64Array.from(qd, (x, k) => x + change[k]);
+    const { J, A, rows, columns } = this.loopRates(q, held);
+    const b = rows.map((row, i) => -row * (inner(J.subarray(i * nv, i * nv + nv), qd) + (bias ? bias[i] : 0)));
+    const { x } = this.decompose(A, rows.length, nv, { b, least: this.thresholds.rank });
+    return Float64Array.from(qd, (v, k) => v + x[k] * columns[k]);
+  }
+
+  // Factors of the velocities and of the equations, so that metres and radians compare: size for lengths, 1 for angles.
+  get units() {
+    const { size, model } = this;
+    return {
+      columns: model.velocities.map((v) => (v.unit === "m/s" ? size : 1)),
+      rows: model.equations.map((e) => (e.unit === "m" ? 1 / size : 1)),
+    };
+  }
+
+  // J of the loops at a position; A, which is J with these factors, and without `held` velocities; and the factors.
+  loopRates(q, held = []) {
+    const { model, units } = this;
+    const { rows, columns } = units;
+    const free = columns.map((x, k) => (held.includes(k) ? 0 : x));
+    const J = this.call("closure_jacobian", { q }).slice();
+    const A = J.map((x, k) => x * rows[Math.floor(k / model.nv)] * free[k % model.nv]);
+    return { J, A, rows, columns };
+  }
+
+  // Singular values of A [m, n] by rows: { values [n], largest first, left: n vectors [m], right: n vectors [n], rank,
+  // x } with A = sum of values[k] left[k] right[k]^T. Where a value is zero, left[k] is zero, and right[k] is a
+  // direction that A does not see. The rank counts values above `least` times the largest; x is the smallest one with
+  // |A x - b|^2 + damping |x|^2 as small as it can be, in these directions.
+  decompose(A, m, n, { b = null, least = 0, damping = 0 } = {}) {
+    const { inputs, outputs, run } = this.given.singular_values;
+    inputs.A.set(A);
+    if (b) inputs.b.set(b);
+    else inputs.b.fill(0);
+    [inputs.rows[0], inputs.columns[0], inputs.least[0], inputs.damping[0]] = [m, n, least, damping];
+    run();
+    const values = outputs.values.slice(0, n);
+    const vectors = (array, length) => Array.from(values, (_, k) => array.slice(k * length, (k + 1) * length));
+    return {
+      values,
+      left: vectors(outputs.left, m),
+      right: vectors(outputs.right, n),
+      rank: values.findLastIndex((x) => x > least * values[0]) + 1,
+      x: outputs.x.slice(0, n),
+    };
   }
 
   // Begin a motion that `advance` carries on: { q, qd, t, ... } with typed arrays of its own.

@@ -1,9 +1,9 @@
 // The doctor of loops in the page: what holds, what is free, what is singular, in plain words, each with the joints and
 // loops that it concerns, so that the stage can mark them.
 
-import { closeExactly, freedoms, unitsOf } from "./loop_rates.js";
+import { freedoms } from "./loop_rates.js";
 import { seeded } from "./random_numbers.js";
-import { dot } from "./linear.js";
+import { inner } from "./vectors.js";
 import { short } from "./units.js";
 
 const NEIGHBORS = 8;
@@ -16,7 +16,7 @@ const counted = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
 // Rank and weakest hold at closed positions around one, for comparison; and whether a motion goes on from it.
 export function surroundings(app, q) {
-  const { columns } = unitsOf(app);
+  const { columns } = app.kernel.units;
   const random = seeded(11);
   const out = { rank: 0, hold: 0, rows: null, moves: goesOn(app, q, random) };
   for (let k = 0; k < NEIGHBORS; k++) {
@@ -26,7 +26,7 @@ export function surroundings(app, q) {
       const share = (2 * random() - 1) * AWAY;
       for (let i = 0; i < way.length; i++) way[i] += share * v[i] * columns[i];
     }
-    const made = closeExactly(app, app.kernel.integrate(q, way));
+    const made = app.kernel.close(app.kernel.integrate(q, way));
     if (!made.closed) continue;
     const { J, svd, rank, rows } = freedoms(app, made.q);
     if (rank > out.rank) Object.assign(out, { rank, hold: 0 });
@@ -57,7 +57,7 @@ function goesOn(app, q, random) {
         q,
         way.map((x, i) => (x * columns[i] * length) / Math.abs(way[most])),
       );
-      return closeExactly(app, moved, [most]).closed;
+      return app.kernel.close(moved, { held: [most] }).closed;
     })
   );
 }
@@ -246,7 +246,7 @@ function dependent({ J, rows, columns, rank, svd }, model, idle, limits) {
       const row = Float64Array.from({ length: nv }, (_, k) => rows[i] * columns[k] * J[i * nv + k]);
       // the part of the equation that stands alone
       const inside = svd.left.slice(0, rank).reduce((sum, u) => sum + u[i] ** 2, 0);
-      return dot(row, row) > 0 && inside < 1 - limits.share;
+      return inner(row, row) > 0 && inside < 1 - limits.share;
     });
 }
 

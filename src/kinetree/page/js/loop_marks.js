@@ -1,7 +1,7 @@
 // Marks of loops on the stage: where they are cut, gaps, joints of findings, freedoms as small motions, and curves of
 // points.
 
-import { freedoms, closeExactly, unitsOf } from "./loop_rates.js";
+import { freedoms } from "./loop_rates.js";
 import { bodyItems } from "./stage_items.js";
 import { add, originOf, rodMatrix, scale, sub, transform, turned } from "./vectors.js";
 
@@ -60,7 +60,7 @@ export function jointMarks({ model, data }, matrices, velocities, level) {
 // The mechanism displaced along one of its freedoms, which moves to and fro: call `items(now)` at every picture.
 export class Freedom {
   constructor(app, q, leads, number) {
-    const { columns } = unitsOf(app);
+    const { columns } = app.kernel.units;
     const { motions } = freedoms(app, q);
     const lead = leads[number];
     const others = leads.filter((k) => k !== lead);
@@ -82,13 +82,12 @@ export class Freedom {
       let at = Float64Array.from(q);
       for (const part of phases.filter((x) => sign * x > 0).sort((a, b) => sign * (a - b))) {
         const before = out.length ? out[out.length - 1].part : 0;
-        const made = closeExactly(
-          app,
+        const made = app.kernel.close(
           app.kernel.integrate(
             at,
             way.map((x, i) => (((part - before) * SWING) / most) * x * columns[i]),
           ),
-          others,
+          { held: others },
         );
         if (!made.closed) break;
         at = made.q;

@@ -1,7 +1,7 @@
 // The range of a driving joint of a closed mechanism, found by following its motion: it turns, rocks, or is locked.
 
-import { closeExactly, freedoms, unitsOf } from "./loop_rates.js";
-import { dot } from "./linear.js";
+import { freedoms } from "./loop_rates.js";
+import { inner } from "./vectors.js";
 
 const STRIDE = 0.03; // [rad, sizes of the mechanism] between points of a range, at most
 const SHORTEST = 1e-4; // of STRIDE: a shorter step means that branches meet
@@ -104,7 +104,7 @@ function* follow(app, q0, drive, held, sign, untilDead = false) {
   while (out.points.length < MOST) {
     yield;
     const next = stepped(app, q, way, stride, held);
-    if (!next || dot(next.way, way) < BEND) {
+    if (!next || inner(next.way, way) < BEND) {
       stride /= 2;
       if (stride < SHORTEST * STRIDE) break;
       continue;
@@ -117,7 +117,7 @@ function* follow(app, q0, drive, held, sign, untilDead = false) {
     const distance = apart(kernel.poses(q), home, data.scene.size);
     far = Math.max(far, distance);
     out.points.push(q);
-    out.returned = far > 3 * STRIDE && distance < 0.75 * STRIDE && dot(way, start) > 0;
+    out.returned = far > 3 * STRIDE && distance < 0.75 * STRIDE && inner(way, start) > 0;
     if (out.returned) break;
     stride = Math.min(STRIDE, 1.5 * stride);
   }
@@ -126,14 +126,13 @@ function* follow(app, q0, drive, held, sign, untilDead = false) {
 
 // The closed position a stride further, and the direction of motion there.
 function stepped(app, q, way, stride, held) {
-  const { columns } = unitsOf(app);
-  const made = closeExactly(
-    app,
+  const { columns } = app.kernel.units;
+  const made = app.kernel.close(
     app.kernel.integrate(
       q,
       way.map((x, k) => stride * x * columns[k]),
     ),
-    held,
+    { held },
   );
   if (!made.closed) return null;
   const { motions } = freedoms(app, made.q, held);
@@ -160,10 +159,10 @@ const unitVector = (n, k) => Float64Array.from({ length: n }, (_, i) => (i === k
 function nearest(motions, way) {
   const out = new Float64Array(way.length);
   for (const v of motions) {
-    const along = dot(v, way);
+    const along = inner(v, way);
     for (let k = 0; k < out.length; k++) out[k] += along * v[k];
   }
-  const size = Math.sqrt(dot(out, out));
+  const size = Math.sqrt(inner(out, out));
   return size > 1e-9 ? out.map((x) => x / size) : motions[0];
 }
 

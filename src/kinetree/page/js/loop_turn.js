@@ -1,7 +1,7 @@
 // A motion of a closed mechanism with its drive at constant velocity: the curve of a point, the torque of the drive,
 // and the forces in all bearings. A full turn, or the range between two dead positions of the drive.
 
-import { accelerationsOf, closeExactly, drivenTorques, loadsOf, velocitiesOf } from "./loop_rates.js";
+import { accelerationsOf, drivenTorques, loadsOf, velocitiesOf } from "./loop_rates.js";
 import { positionOf } from "./loop_range.js";
 import { Motion } from "./motion.js";
 
@@ -51,7 +51,7 @@ export class Turn extends Motion {
   // Between samples, the loops are closed with the drive where it is.
   state(t) {
     const found = super.state(t);
-    const made = closeExactly(this.app, found.q, this.leads);
+    const made = this.app.kernel.close(found.q, { held: this.leads });
     return made.closed ? { q: made.q, qd: found.qd } : found;
   }
 
@@ -118,7 +118,7 @@ export class Turn extends Motion {
           )
         : Float64Array.from(q);
       ahead[coordinate] = next;
-      made = closeExactly(app, ahead, leads);
+      made = app.kernel.close(ahead, { held: leads });
       if (!made.closed) return parts < PIECES ? this.closedAt(angle, 2 * parts) : null;
       made.q[coordinate] = next;
       q = made.q;

@@ -1,7 +1,6 @@
 // Measures of a Jacobian: how freely a frame moves, and its ellipsoid of velocities.
 
 import { frameJacobian, randomPosition } from "./inverse_kinematics.js";
-import { rankOf, singularValues } from "./linear.js";
 import { seeded } from "./random_numbers.js";
 import { columns, scale } from "./vectors.js";
 
@@ -38,11 +37,11 @@ export function manipulability(app, frame, J) {
 
 // Singular values of the rows of J [6, nv] from `first` on, with translations in parts of the size of the mechanism;
 // `right` are directions of the rows.
-function decomposed({ model, data }, J, first) {
+function decomposed({ kernel, model, data }, J, first) {
   const { nv } = model;
   const m = 6 - first;
   const rows = (_, k) => J[(first + (k % m)) * nv + Math.floor(k / m)] / (first + (k % m) < 3 ? 1 : data.scene.size);
-  return singularValues(Float64Array.from({ length: nv * m }, rows), nv, m);
+  return kernel.decompose(Float64Array.from({ length: nv * m }, rows), nv, m, { least: RANK });
 }
 
 const known = new WeakMap(); // by app, then by name of the frame
@@ -56,8 +55,8 @@ function ranks(app, frame) {
     const random = seeded(7);
     for (let k = 0; k < 4; k++) {
       const J = frameJacobian(kernel, randomPosition(app, random), frame);
-      found.whole = Math.max(found.whole, rankOf(decomposed(app, J, 0).values, RANK));
-      found.translation = Math.max(found.translation, rankOf(decomposed(app, J, 3).values, RANK));
+      found.whole = Math.max(found.whole, decomposed(app, J, 0).rank);
+      found.translation = Math.max(found.translation, decomposed(app, J, 3).rank);
     }
     table.set(frame.name, found);
   }

@@ -189,7 +189,7 @@ export function buildBody(app, i, { edit }) {
       fixed: !app.table.kinds.has(kindOf(field)) || Boolean(kindOf(field) === "inertia" && row().weighed),
       change: (value) => {
         const changes = made(value, row());
-        const fault = kindOf(field) === "inertia" ? faultOf({ ...row(), ...changes }) : "";
+        const fault = kindOf(field) === "inertia" ? faultOf(app.kernel, { ...row(), ...changes }) : "";
         return fault || edit(i, changes, `${title} of ${name}`);
       },
     });

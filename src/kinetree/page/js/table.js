@@ -7,7 +7,6 @@
 // without a frame at its end. Tables are replaced, never changed in place.
 
 import { EYE, inForm, outOf, poseOfRow, turn, shift } from "./dh.js";
-import { eigen } from "./linear.js";
 import { poseOfAngles, product } from "./poses.js";
 
 export const GEOMETRY = {
@@ -72,7 +71,7 @@ const geometryOf = (row) => FIELDS.map((f) => row[f] || 0).join();
 
 // Write the numbers of a table into the model, whose arrays are changed in place: others hold them. `given` are those
 // that it had.
-export function applyTable(model, table, first, given) {
+export function applyTable({ model, kernel }, table, first, given) {
   const now = inForm(table, first.form);
   const ends = now.rows.map((row, i) =>
     row.form !== "standard" ? null : geometryOf(row) === geometryOf(first.rows[i]) ? given.ends[i] : poseOfRow(row),
@@ -90,7 +89,7 @@ export function applyTable(model, table, first, given) {
     const fresh =
       (row.form === "standard" && moved) || String([row.com, row.inertia]) !== String([old.com, old.inertia]);
     const made = !fresh ? given.bodies[i] : row.form === "standard" ? outOf(ends[i], row) : row;
-    setBody(body, row.mass, made);
+    setBody(kernel, body, row.mass, made);
   });
   model.frames.forEach((frame, k) => {
     const relative = given.frames[k];
@@ -116,16 +115,23 @@ function assign(array, values) {
   for (let k = 0; k < array.length; k++) array[k] = values[k];
 }
 
-function setBody(body, mass, { com, inertia }) {
+function setBody(kernel, body, mass, { com, inertia }) {
   body.mass = mass;
   assign(body.com, com);
   assign(body.inertia, inertia);
-  const [xx, yy, zz, xy, yz, zx] = inertia;
-  const { values, vectors } = eigen([xx, xy, zx, xy, yy, yz, zx, yz, zz], 3);
-  assign(body.moments, values);
+  const { moments, axes } = principal(kernel, inertia);
+  assign(body.moments, moments);
   [0, 1, 2].forEach((i) => {
-    body.axes[i] = vectors.map((v) => v[i]);
+    body.axes[i] = axes.map((v) => v[i]);
   });
+}
+
+// The principal moments of an inertia (xx, yy, zz, xy, yz, zx), the largest first, also negative ones, and their axes:
+// singular values of the inertia, with so much added to its diagonal that none is negative.
+export function principal(kernel, [xx, yy, zz, xy, yz, zx]) {
+  const more = Math.abs(xx) + Math.abs(yy) + Math.abs(zz) + Math.abs(xy) + Math.abs(yz) + Math.abs(zx);
+  const { values, right } = kernel.decompose([xx + more, xy, zx, xy, yy + more, yz, zx, yz, zz + more], 3, 3);
+  return { moments: values.map((x) => x - more), axes: right };
 }
 
 // Poses and bodies as they were given, and which frames follow an end of a row: { end, pose relative to it }.
@@ -173,11 +179,10 @@ export function inputsOf(model, slots) {
 }
 
 // Why a body cannot have these numbers, as one sentence with the remedy; "" if it can.
-export function faultOf({ mass, inertia }) {
+export function faultOf(kernel, { mass, inertia }) {
   if (mass < 0) return "A mass cannot be negative: type zero or more.";
-  const [xx, yy, zz, xy, yz, zx] = inertia;
   const most = Math.max(...inertia.map(Math.abs));
-  const [c, b, a] = eigen([xx, xy, zx, xy, yy, yz, zx, yz, zz], 3).values;
+  const [c, b, a] = principal(kernel, inertia).moments;
   if (a < -1e-6 * most || c - a - b > 1e-6 * most) {
     const text = [a, b, c].map((x) => Number(x.toPrecision(4))).join(", ");
     return (
