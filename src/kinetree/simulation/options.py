@@ -189,36 +189,72 @@ Control = Controller | Sampled | PythonControl
 """What determines torques of a run."""
 
 
-_FIXED = ", ".join(name for name, method in METHODS.items() if not method.adaptive and name != "moreau")
-_ADAPTIVE = ", ".join(name for name, method in METHODS.items() if method.adaptive)
+_FIXED = tuple(name for name, method in METHODS.items() if not method.adaptive)
+_ADAPTIVE = tuple(name for name, method in METHODS.items() if method.adaptive)
+
+_KINDS = {"float": "number", "int": "whole", "bool": "flag", "str": "choice"}
+"""The kinds of values that a form can state, by their types."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """The declaration of the options of `simulate`, which describes them.
 
-    Options of experiments, studies, derivatives of runs and the command line follow from it. Those with a help have
-    values that files and command lines can state.
+    Options of experiments, studies, derivatives of runs, the command line and the studio's form follow from it. Those
+    with a help have values that files and command lines can state. `label` and `unit` are those of forms, and
+    `methods` are the methods that have an option, if not all have it.
     """
 
-    duration: float | None = field(default=None, metadata={"help": "The duration in seconds."})
+    duration: float | None = field(
+        default=None, metadata={"help": "The duration in seconds.", "label": "duration", "unit": "s"}
+    )
     times: ArrayLike | None = field(
         default=None, metadata={"help": "The output times in seconds. Default: 1001 over the duration."}
     )
     control: Control | Sequence[Control] | None = None
     forces: Force | Sequence[Force] | None = None
-    passive: bool = field(default=True, metadata={"help": "Damping, friction, springs of the mechanism, or not."})
+    passive: bool = field(
+        default=True,
+        metadata={"help": "Damping, friction, springs of the mechanism, or not.", "label": "passive forces"},
+    )
     contacts: Contact | Sequence[Contact] | None = None
     parameters: Named | Mapping[str, Any] | None = None
     method: str = field(
-        default="auto", metadata={"help": f"auto, {_FIXED} (with --dt), {_ADAPTIVE}, or moreau for contacts."}
+        default="auto",
+        metadata={
+            "help": f"auto, {', '.join(x for x in _FIXED if x != 'moreau')} (with --dt), {', '.join(_ADAPTIVE)}, or "
+            "moreau for contacts.",
+            "label": "method",
+            "choices": {"auto": "chosen by the library"} | {name: method.what for name, method in METHODS.items()},
+        },
     )
-    dt: float | None = field(default=None, metadata={"help": "The step in seconds, for methods with fixed steps."})
-    rtol: float = field(default=1e-8, metadata={"help": "The relative error per step, for the other methods."})
-    atol: float = field(default=1e-10, metadata={"help": "The absolute error per step, for the other methods."})
+    dt: float | None = field(
+        default=None,
+        metadata={
+            "help": "The step in seconds, for methods with fixed steps.",
+            "label": "time step", "unit": "s", "methods": _FIXED,
+        },
+    )  # fmt: skip
+    rtol: float = field(
+        default=1e-8,
+        metadata={
+            "help": "The relative error per step, for the other methods.",
+            "label": "relative tolerance", "methods": ("auto", *_ADAPTIVE),
+        },
+    )  # fmt: skip
+    atol: float = field(
+        default=1e-10,
+        metadata={
+            "help": "The absolute error per step, for the other methods.",
+            "label": "absolute tolerance", "methods": ("auto", *_ADAPTIVE),
+        },
+    )  # fmt: skip
     max_steps: int | None = field(
         default=None,
-        metadata={"help": "The largest number of steps. Default: 10^6, and 10^12 steps of a fixed length."},
+        metadata={
+            "help": "The largest number of steps. Default: 10^6, and 10^12 steps of a fixed length.",
+            "label": "most steps",
+        },
     )
     threads: int = 1
     checkpoint: str | Path | None = None
@@ -238,6 +274,20 @@ class RunOptions:
     def written(cls) -> dict[str, str]:
         """Return the options whose values files and command lines can state, with their help there."""
         return {x.name: x.metadata["help"] for x in fields(cls) if x.metadata}
+
+    @classmethod
+    def form(cls) -> list[dict[str, Any]]:
+        """Return the options that are a number, a name or a switch, as a form needs them.
+
+        Each has a name, a kind ("number", "whole", "flag" or "choice"), a default and a help, and those of label, unit,
+        choices and methods that it has.
+        """
+        kinds = {x.name: _KINDS.get(str(x.type).removesuffix(" | None")) for x in fields(cls) if x.metadata}
+        return [
+            {"name": x.name, "kind": kinds[x.name], "default": x.default, **x.metadata}
+            for x in fields(cls)
+            if kinds.get(x.name)
+        ]
 
 
 def method_of(mechanism: Mechanism, forces: Sequence[Force], options: RunOptions) -> Method:

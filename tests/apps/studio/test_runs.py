@@ -9,11 +9,13 @@ import pytest
 
 import everyday
 import kinetree as kt
-from kinetree.apps.studio.actions.runs import batch, methods, on_floor, simulate
+from kinetree.apps.studio.actions.runs import batch, on_floor, run_options, simulate
 from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.tabs import Cancelled, Studio, open_system
 from kinetree.apps.walking.legged import quadruped
 from kinetree.page.lengths import free_lengths
+from kinetree.simulation.methods.table import METHODS
+from kinetree.simulation.options import RunOptions
 from tolerance import assert_close
 
 Q, QD = [0.3, -0.7], [0.2, 0.4]
@@ -31,7 +33,7 @@ def test_a_run_is_that_of_the_library(tmp_path):
     shares: list[float] = []
     studio = studio_of("planar_2r", tmp_path, shares.append)
     gains = {"stiffness": [3.0, 2.0], "damping": [0.4, 0.3], "target": [0.1, 0.9]}
-    run = simulate(studio, Q, QD, 0.5, "dop853", drives=gains)["run"]
+    run = simulate(studio, Q, QD, 0.5, method="dop853", drives=gains)["run"]
     control = kt.PD(gains["stiffness"], gains["damping"], kt.Hold(gains["target"]))
     expected = kt.simulate(kt.load("planar_2r"), Q, QD, times=np.linspace(0, 0.5, 31), method="dop853", control=control)
     assert np.array_equal(run["t"], expected.t)
@@ -49,7 +51,7 @@ def test_frames_touch_a_floor(tmp_path):
     studio.tab.data["first"] = {"q": start}
     nv = robot.system.nv
     gains = {"stiffness": [600.0] * nv, "damping": [12.0] * nv, "target": [0.0] * 6 + list(start[7:])}
-    run = simulate(studio, start, rest, 0.3, "moreau", dt=1e-3, drives=gains, floor=0.7)["run"]
+    run = simulate(studio, start, rest, 0.3, method="moreau", dt=1e-3, drives=gains, floor=0.7)["run"]
     system = robot.system
     joints = [j.name for j in system.joints[1:]]
     control = kt.PD(600.0, 12.0, kt.Hold(start[7:]), joints=joints)
@@ -60,7 +62,7 @@ def test_frames_touch_a_floor(tmp_path):
     heights = np.array([system.pose(run["q"], f"foot_{side}")[:, 1, 3] for side in "abcd"])
     assert np.abs(heights).max() < 1e-4 and abs(run["q"][-1, 1] - 0.5) < 0.01
     assert_close(run["q"], expected.q, 1e-6, "states; the library's floor is 1e-8 m higher")
-    fallen = simulate(studio, start, rest, 0.3, "rk4", dt=1e-3, drives=gains)["run"]["q"][-1, 1]
+    fallen = simulate(studio, start, rest, 0.3, method="rk4", dt=1e-3, drives=gains)["run"]["q"][-1, 1]
     assert_close(fallen, 0.5 - 9.81 * 0.3**2 / 2, 1e-9, "without a floor it falls freely")
     with pytest.raises(kt.InputError, match="the friction of the floor is -1; expected a coefficient from 0 to 10"):
         simulate(studio, start, rest, 0.3, floor=-1)
@@ -71,7 +73,7 @@ def test_frames_touch_a_floor(tmp_path):
 def test_constant_torques_act(tmp_path):
     """Simulate under constant torques, in fixed steps."""
     studio = studio_of("planar_2r", tmp_path)
-    run = simulate(studio, Q, QD, 0.2, "rk4", dt=1e-3, drives={"torque": [1.5, -0.5]})["run"]
+    run = simulate(studio, Q, QD, 0.2, method="rk4", dt=1e-3, drives={"torque": [1.5, -0.5]})["run"]
     control = kt.TorqueFunction(lambda t, q, qd: [1.5, -0.5])
     expected = kt.simulate(
         kt.load("planar_2r"), Q, QD, times=np.linspace(0, 0.2, 13), dt=1e-3, method="rk4", control=control
@@ -127,7 +129,10 @@ def test_loops_of_a_cloud_are_closed(tmp_path):
         ({"q": "ab"}, "q is 'ab'; expected 2 numbers"),
         ({"qd": [0.1, float("nan")]}, "expected 2 finite numbers"),
         ({"method": "rk5"}, "no method 'rk5'"),
-        ({"method": "rk4"}, "the step is None; expected a number above 0, up to 1"),
+        ({"method": "rk4"}, r"rk4 takes fixed steps: give dt \[s\]"),
+        ({"method": ["rk4"]}, "no method"),
+        ({"rtol": "small"}, "rtol is 'small'"),
+        ({"threads": 3}, "no option 'threads'"),
         ({"drives": [1]}, r"the drives are \[1\]"),
         ({"drives": {"force": [1, 2]}}, "the drives have force; expected torque"),
     ],
@@ -190,10 +195,28 @@ def test_a_text_takes_the_place_of_the_mechanism(tmp_path):
         simulate(studio_of("planar_2r", tmp_path), Q, QD, 0.2, model=7)
 
 
-def test_methods_are_listed(tmp_path):
-    """List the methods of the library with those that need a step."""
-    rows = {row["name"]: row["fixed"] for row in methods(studio_of("planar_2r", tmp_path))["methods"]}
-    assert rows["auto"] is False and rows["rk4"] is True and rows["rodas5p"] is False
+def test_the_form_of_a_run_is_the_library_s_declaration(tmp_path):
+    """List the options of RunOptions that are single values, with defaults, and the methods that have each."""
+    options = {x["name"]: x for x in run_options(studio_of("planar_2r", tmp_path))["options"]}
+    assert set(options) == set(RunOptions.written()) - {"times", "loops"}
+    assert {name: x["default"] for name, x in options.items()} == {name: getattr(RunOptions, name) for name in options}
+    assert {x["kind"] for x in options.values()} == {"number", "whole", "flag", "choice"}
+    assert list(options["method"]["choices"]) == ["auto", *METHODS]
+    for method in METHODS.values():
+        assert (method.name in options["dt"]["methods"]) is not method.adaptive
+        assert (method.name in options["rtol"]["methods"]) is method.adaptive
+
+
+def test_options_that_a_method_does_not_have_are_left_out(tmp_path):
+    """Give a step and a tolerance, as a form keeps both: the run has the one of its method; steps are bounded."""
+    studio, given = studio_of("planar_2r", tmp_path), {"dt": 1e-2, "rtol": 1e-3, "atol": 1e-3}
+    expected = kt.simulate(kt.load("planar_2r"), Q, QD, times=np.linspace(0, 0.2, 13), dt=1e-2)
+    run = simulate(studio, Q, QD, 0.2, method="rk4", passive=False, **given)["run"]
+    assert_close(run["q"], expected.q, 0.0, "fixed steps")
+    expected = kt.simulate(kt.load("planar_2r"), Q, QD, times=np.linspace(0, 0.2, 13), rtol=1e-3, atol=1e-3)
+    assert_close(simulate(studio, Q, QD, 0.2, **given)["run"]["q"], expected.q, 0.0, "tolerances")
+    with pytest.raises(kt.InputError, match="max_steps"):
+        simulate(studio, Q, QD, 0.2, method="rk4", dt=1e-3, max_steps=7)
 
 
 @pytest.mark.usefixtures("plain_data")

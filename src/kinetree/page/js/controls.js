@@ -7,10 +7,10 @@ import { neat, short, shownUnit } from "./units.js";
  * Returns an element with set(value) and refresh(), for a change of units. Numbers are those of the model: radians and
  * SI units. The slider spans the limits, or `slider`, [low, high] or false for none; numbers beyond it can be typed.
  * `change` may return a sentence why it refuses a number, which is then shown below the box. `fixed` makes the number
- * readable only. `text` writes numbers.
+ * readable only. `text` writes numbers. The box of an `optional` number may be empty: NaN.
  * @param {{ store: import("./store.js").Store, label: string, unit?: string, value: number, lower?: ?number,
  *   upper?: ?number, slider?: number[] | false | null, change: (value: number, done?: boolean) => any, title?: string,
- *   fixed?: boolean, text?: ?((value: number) => string) }} options
+ *   fixed?: boolean, text?: ?((value: number) => string), optional?: boolean }} options
  */
 export function numberControl({
   store,
@@ -24,6 +24,7 @@ export function numberControl({
   title,
   fixed = false,
   text = null,
+  optional = false,
 }) {
   let current = value;
   const [low, high] = slider === false ? [null, null] : slider || [lower, upper];
@@ -80,6 +81,7 @@ export function numberControl({
   function typed() {
     if (fixed || box.value === shown(current * factor())) return say(""); // typed again as it is shown: all digits stay
     const entry = box.value.trim().replace(",", ".");
+    if (entry === "" && optional) return [say(""), give(NaN, true)];
     const given = Number(entry) / factor();
     if (entry === "" || !Number.isFinite(given)) return say("Type a number, such as 0.5 or 1e-3.");
     const bound = (x) => `${short(x * factor())} ${unitText.textContent}`;

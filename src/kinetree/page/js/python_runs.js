@@ -7,6 +7,7 @@ import { el, section } from "./elements.js";
 import { tomlText } from "./model_files.js";
 import { Motion } from "./motion.js";
 import { RunCloud } from "./run_cloud.js";
+import { buildRunForm } from "./run_form.js";
 import { server } from "./server.js";
 
 // What the actions take of a panel: the start, the drives, and the numbers that the reader changed.
@@ -64,12 +65,11 @@ export async function cloudInPython(
   });
 }
 
-const LONGEST = 3600; // [s], as studio/actions/runs.py
-
 // start(): { q, qd }; drives(): those of the panel; shown(motion, run): the run has ended.
 export function buildPythonRuns(app, { start, drives, shown }) {
   const { store } = app;
-  const settings = { method: "auto", duration: 10, step: 1, rtol: 1e-8, friction: 0.7 };
+  let friction = 0.7;
+  let form = { values: () => ({}) };
   const feet = touchingFrames(app.model);
   const floor = el("input", { type: "checkbox", checked: true });
   const stands = feet.length
@@ -84,53 +84,25 @@ export function buildPythonRuns(app, { start, drives, shown }) {
           store,
           label: "friction",
           title: "friction of the floor, Coulomb's coefficient",
-          value: settings.friction,
+          value: friction,
           lower: 0,
           upper: 10,
           slider: false,
           change: (x) => {
-            settings.friction = x;
+            friction = x;
           },
         }),
       ]
     : [];
-  let fixed = new Set();
   let running = null;
   const message = el("p", { class: "hint", role: "status" });
   const bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "progress of the run in Python" });
-  const number = (label, unit, key, lower, upper) =>
-    numberControl({
-      store,
-      label,
-      unit,
-      value: settings[key],
-      lower,
-      upper,
-      slider: false,
-      change: (x) => {
-        settings[key] = x;
-      },
-    });
-  const rows = {
-    duration: number("duration", "s", "duration", 1e-3, LONGEST),
-    step: number("time step", "ms", "step", 1e-3, 1e3),
-    rtol: number("tolerance", "", "rtol", 1e-14, 0.1),
-  };
-  const pick = el(
-    "select",
-    {
-      "aria-label": "method",
-      onchange: () => {
-        settings.method = pick.value;
-        refresh();
-      },
-    },
-    el("option", { value: "auto", text: "auto" }),
-  );
+  const options = el("div");
   const go = el("button", {
     type: "button",
     text: "Run in Python",
     title: "simulate by the library, with its methods",
+    disabled: true, // until the options are known
     onclick: run,
   });
   const stop = el("button", {
@@ -144,10 +116,6 @@ export function buildPythonRuns(app, { start, drives, shown }) {
     },
   });
 
-  function refresh() {
-    rows.step.hidden = !fixed.has(settings.method);
-    rows.rtol.hidden = fixed.has(settings.method);
-  }
   function busy(on) {
     go.disabled = on;
     stop.hidden = bar.hidden = !on;
@@ -158,16 +126,13 @@ export function buildPythonRuns(app, { start, drives, shown }) {
     busy(true);
     message.textContent = "Compiling the equations of motion ...";
     const began = performance.now();
-    const { method, duration, step, rtol } = settings;
     try {
       const found = await server.call(
         "simulate",
         {
           ...taken(app, start(), drives()),
-          duration,
-          method,
-          ...(fixed.has(method) ? { dt: 1e-3 * step } : { rtol }),
-          ...(feet.length && floor.checked ? { floor: settings.friction } : {}),
+          ...form.values(),
+          ...(feet.length && floor.checked ? { floor: friction } : {}),
         },
         {
           onProgress: (share) => {
@@ -186,23 +151,15 @@ export function buildPythonRuns(app, { start, drives, shown }) {
       busy(false);
     }
   }
-  server.call("methods").then(
-    ({ methods }) => {
-      fixed = new Set(methods.filter((m) => m.fixed).map((m) => m.name));
-      pick.replaceChildren(...methods.map((m) => el("option", { value: m.name, text: m.name, title: m.what })));
-      refresh();
+  server.call("run_options").then(
+    (found) => {
+      form = buildRunForm(store, found.options);
+      options.replaceChildren(...form.rows);
+      go.disabled = false;
     },
     (error) => {
       message.textContent = error.message;
     },
   );
-  refresh();
-  return section(
-    "In Python",
-    el("label", { class: "control turns" }, el("span", { class: "name", text: "method" }), pick),
-    ...Object.values(rows),
-    ...stands,
-    el("div", { class: "buttons" }, go, stop, bar),
-    message,
-  );
+  return section("In Python", options, ...stands, el("div", { class: "buttons" }, go, stop, bar), message);
 }

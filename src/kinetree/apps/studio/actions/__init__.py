@@ -11,7 +11,7 @@ from typing import Any
 from .files import files, open_file, page_file, save_file
 from .library import gallery, leave_lesson, lessons, open_lesson, open_library
 from .model import build, cut, doctor
-from .runs import batch, methods, simulate
+from .runs import batch, run_options, simulate
 
 Action = Callable[..., Mapping[str, Any]]
 
@@ -27,7 +27,7 @@ ACTIONS: dict[str, Action] = {
     "page_file": page_file,
     "build": build,
     "doctor": doctor,
-    "methods": methods,
+    "run_options": run_options,
     "simulate": simulate,
     "batch": batch,
     "cut": cut,

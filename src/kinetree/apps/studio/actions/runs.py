@@ -19,7 +19,6 @@ from ....page.run import run_frames
 from ....plots.animation import MOST, even_frames
 from ....simulation.acting.controllers import PD, TorqueFunction
 from ....simulation.acting.references import Hold
-from ....simulation.methods.table import METHODS
 from ....simulation.options import RunOptions
 from ....simulation.simulate import simulate as simulated
 from ....system import System
@@ -64,38 +63,50 @@ PARTS = (0.05, 0.95, 0.25, 0.75, 0.5)
 """The quantiles of bands, as page/js/run_cloud.js has them: two bands and the median."""
 
 
-def methods(studio: Studio) -> dict[str, Any]:
-    """Return the methods of integration: name, description, and whether they need a step."""
-    rows = [{"name": m.name, "what": m.what, "fixed": not m.adaptive} for m in METHODS.values()]
-    return {"methods": [{"name": "auto", "what": "chosen by the library", "fixed": False}, *rows]}
+FIRST = {"duration": 10.0, "dt": 1e-3}
+"""What the form of a run begins with, where the library has no default."""
+
+
+def run_options(studio: Studio) -> dict[str, Any]:
+    """Return the options of a run for a form, as RunOptions declares them; each has the value that it begins with."""
+    return {"options": [x | {"first": FIRST.get(x["name"], x["default"])} for x in RunOptions.form()]}
 
 
 def simulate(
-    studio: Studio, q: Any, qd: Any, duration: Any, method: Any = RunOptions.method, dt: Any = RunOptions.dt,
-    rtol: Any = RunOptions.rtol, drives: Any = None, parameters: Any = None, model: Any = None, floor: Any = None,
+    studio: Studio, q: Any, qd: Any, duration: Any, drives: Any = None, parameters: Any = None, model: Any = None,
+    floor: Any = None, **options: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a run of the tab's mechanism and return {"run": ...}, with states at 60 frames per second.
 
     `parameters` are values of free parameters by name, those of the page included. `model` is the text of a TOML file
     whose mechanism is simulated instead: that of the tab with numbers that the reader changed. `floor` is the
     coefficient of friction of a floor that the named frames touch; None for no floor. Contacts of the mechanism act.
+    `options` are those of `run_options`; those that the method does not have are left out.
     """
     system, values = system_with_edits(studio, parameters, model)
     seconds = _positive(duration, "the duration", LONGEST)
-    if method != "auto" and method not in METHODS:
-        raise unknown_name("method", method if isinstance(method, str) else brief(method), ["auto", *METHODS])
-    fixed = method != "auto" and not METHODS[method].adaptive
-    step: dict[str, Any] = {"dt": _positive(dt, "the step", seconds)} if fixed else {"rtol": _positive(rtol, "rtol", 1)}
     if floor is not None:
         system = on_floor(system, studio.tab.data["first"]["q"], _friction(floor), values)
     start = _start(system, _numbers(q, system.nq, "q"), _numbers(qd, system.nv, "qd"), values)
     frames = 60.0 if seconds * 60 < MOST else MOST / (seconds + 1.0)
     times = np.linspace(0.0, seconds, round(seconds * frames) + 1)
     run = simulated(
-        system, *start, times=times, method=method, control=_control(system, drives), progress=studio.report,
-        **values, **step,
+        system, *start, times=times, control=_control(system, drives), progress=studio.report, **values,
+        **_run_options(options),
     )  # fmt: skip
     return {"run": run_frames(run, even_frames(run, frames)[0], None)}
+
+
+def _run_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return options of a form that the chosen method has."""
+    known = {x["name"]: x for x in RunOptions.form() if x["name"] != "duration"}
+    for name in given:
+        if name not in known:
+            raise unknown_name("option", name, known)
+    method = given.get("method", RunOptions.method)
+    if not isinstance(method, str) or method not in known["method"]["choices"]:
+        raise unknown_name("method", method if isinstance(method, str) else brief(method), known["method"]["choices"])
+    return {name: x for name, x in given.items() if method in known[name].get("methods", (method,))}
 
 
 def batch(
