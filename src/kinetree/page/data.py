@@ -117,7 +117,7 @@ def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict
 def _room(mechanism: Mechanism, *, table: bool) -> float:
     """Return the characters that a page leaves for its data and for the functions of its mechanism."""
     script = script_of(mechanism.loops, table=table)
-    return LARGEST - len(compress(script)) - len(style_of()) - FRAME
+    return LARGEST - len(compress(script)) - len(compress(style_of())) - FRAME
 
 
 def _reached(system: System, start: Trajectory, poses: Numbers) -> Numbers:

@@ -22,8 +22,8 @@ KINDS = {"f": ("f4", np.float32), "d": ("f8", np.float64), "I": ("u4", np.uint32
 def fill_template(template: str, script: str, style: str, data: Any, *, compiles: bool = False, **more: str) -> str:
     """Return a page with its script, style and data, and other parts, which are HTML already.
 
-    The script is compressed, and a short loader runs it. The policy lets the browser run these two alone, by their
-    hashes; a page with a kernel, or one that `compiles` others, may compile WebAssembly from bytes.
+    Style and script are compressed, and a short loader applies them. The policy lets the browser use these alone, by
+    their hashes; a page with a kernel, or one that `compiles` others, may compile WebAssembly from bytes.
     """
     loader = texts(["js/loader.js"]) if script else ""
     allowed = [fingerprint(x) for x in (loader, script) if x] or ["none"]
@@ -33,6 +33,7 @@ def fill_template(template: str, script: str, style: str, data: Any, *, compiles
     parts = {
         "POLICY": f"default-src 'none'; script-src {scripts}; style-src '{fingerprint(style)}'",
         "STYLE": style,
+        "LOOK": compress(style),
         "CODE": compress(script) if script else "",
         "SCRIPT": loader,
         "DATA": json.dumps(pack(data)),

@@ -1,4 +1,5 @@
-// The script of a page is compressed; the policy of the page lets the browser run it by its hash, as it does this one.
+// The style and the script of a page are compressed; its policy lets the browser use them by their hashes, as it does
+// this script.
 (async () => {
   const say = (error) => {
     const line = document.createElement("p");
@@ -7,12 +8,17 @@
     document.body.prepend(line);
   };
   try {
-    const bytes = Uint8Array.from(atob(document.getElementById("code").textContent), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const script = document.createElement("script");
-    script.id = "running";
-    script.textContent = await new Response(stream).text();
-    document.body.append(script);
+    for (const [id, tag] of [
+      ["look", "style"],
+      ["code", "script"],
+    ]) {
+      const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      const made = document.createElement(tag);
+      made.id = tag === "script" ? "running" : "style";
+      made.textContent = await new Response(stream).text();
+      document[tag === "style" ? "head" : "body"].append(made);
+    }
   } catch (error) {
     say(error);
   }

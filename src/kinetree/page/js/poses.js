@@ -7,6 +7,16 @@ export function product(a, b) {
   return out;
 }
 
+export function inverse(T) {
+  const [x, y, z] = place(T);
+  const out = Float64Array.from(T);
+  for (let i = 0; i < 3; i++) {
+    for (let j = 0; j < 3; j++) out[4 * i + j] = T[4 * j + i];
+    out[4 * i + 3] = -(T[i] * x + T[4 + i] * y + T[8 + i] * z);
+  }
+  return out;
+}
+
 // R^T v and R v of the rotation of a pose.
 export const back = (T, v) => [0, 1, 2].map((j) => T[j] * v[0] + T[4 + j] * v[1] + T[8 + j] * v[2]);
 export const forth = (T, v) => [0, 1, 2].map((i) => T[4 * i] * v[0] + T[4 * i + 1] * v[1] + T[4 * i + 2] * v[2]);

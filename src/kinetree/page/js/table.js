@@ -6,8 +6,8 @@
 // `base` and `end` are { a, alpha } before the first and after the last row of a chain, or null; `open` marks a chain
 // without a frame at its end. Tables are replaced, never changed in place.
 
-import { EYE, inForm, outOf, poseOfRow, turn, shift } from "./dh.js";
-import { poseOfAngles, product } from "./poses.js";
+import { inForm, outOf, poseOfRow, turn, shift } from "./dh.js";
+import { inverse, poseOfAngles, product } from "./poses.js";
 
 export const GEOMETRY = {
   standard: ["theta", "b", "a", "alpha"],
@@ -151,16 +151,6 @@ export function givenNumbers(model, first) {
       return { pose: Float64Array.from(f.pose), isTool: f.name === "tool" && f.body === last };
     }),
   };
-}
-
-export function inverse(T) {
-  const [x, y, z] = spot(T);
-  const out = Float64Array.from(EYE);
-  for (let i = 0; i < 3; i++) {
-    for (let j = 0; j < 3; j++) out[4 * i + j] = T[4 * j + i];
-    out[4 * i + 3] = -(T[i] * x + T[4 + i] * y + T[8 + i] * z);
-  }
-  return out;
 }
 
 // The numbers of the model that are inputs of the kernel, in the order of its slots (page/live.py).
