@@ -136,7 +136,8 @@ def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tupl
     for key in keys:
         if key.name in found or key.default is MISSING:
             value = require(found, key.name, where)
-            given[key.name] = {**READERS, **(readers or {})}.get(key.name, plain_numbers)(value, below(where, key.name))
+            usual = name if key.type == "str" else plain_numbers
+            given[key.name] = {**READERS, **(readers or {})}.get(key.name, usual)(value, below(where, key.name))
     return _tried(lambda: kinds[kind](**given), where, found)
 
 
@@ -186,7 +187,7 @@ def _limit(x: Any, where: str) -> Any:
 
 
 READERS: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(("joint", "body", "body_a", "body_b", "ends"), name),
+    "joint": name,
     "joints": _names,
     "synchronised": truth,
     "forces": truth,
@@ -195,4 +196,4 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
     "knots": _whole,
     "up": axis,
 }
-"""Readers of the keys whose values are not plain numbers."""
+"""Readers of the keys whose values are neither plain numbers nor, by the type of their field, names."""
