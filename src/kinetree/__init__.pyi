@@ -50,6 +50,7 @@ from .results import Trajectory as Trajectory
 from .results import read_trajectory as read_trajectory
 from .simulation.acting import smooth as smooth
 from .simulation.acting.actuators import ActuatorControl as ActuatorControl
+from .simulation.acting.bushings import Bushing as Bushing
 from .simulation.acting.controllers import PD as PD
 from .simulation.acting.controllers import ComputedTorque as ComputedTorque
 from .simulation.acting.controllers import FeedForward as FeedForward
