@@ -18,15 +18,20 @@ from kinetree.targets import ptx, target
 
 @dataclass
 class HostDevice:
-    """A GPU; `launches` has the threads and arguments of each launch, and `interrupt` is the one that Ctrl-C hits."""
+    """A GPU; `launches` has the threads and arguments of each launch, and `interrupt` is the one that Ctrl-C hits.
+
+    `sources` has the assembly of each kernel that was loaded, from which PTX is made.
+    """
 
     index: int = 0
     free: int = 1 << 30
     launches: list[tuple[int, list[int]]] = field(default_factory=list)
     interrupt: int = -1
+    sources: list[str] = field(default_factory=list)
 
     def load(self, code: bytes) -> SimpleNamespace:
         """Compile the assembly of a kernel for this processor."""
+        self.sources.append(code.decode())
         loaded = gpu_on_cpu.hosted(code.decode())
         return SimpleNamespace(find=loaded.find, code=loaded, resources=lambda entry: {"registers": 40, "local": 8})
 

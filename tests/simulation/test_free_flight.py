@@ -9,9 +9,11 @@ import pytest
 
 import host_gpu
 import kinetree as kt
+from assembler import assembled, needs_ptxas
 from c_compiler import called, library, needs_compiler
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
+from kinetree.targets import target
 from kinetree.targets.wasm.target import wasm_module
 from tolerance import assert_close
 from wasm_hosts import Call, in_wasmtime, needs_wasmtime
@@ -107,6 +109,25 @@ def test_a_ball_on_a_gpu(monkeypatch, method, dtype):
     run = kt.simulate(system.on("cuda"), q, qd, times=[0.0, 1.0], method=method, dt=1e-3)
     for k in range(2):
         assert_on_parabola(system, run.q[k, -1], run.qd[k, -1], 1e-11 if dtype == "float64" else 2e-3)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("method", [pytest.param(x, marks=pytest.mark.slow if x == "moreau" else ()) for x in NATIVE])
+def test_momentum_in_kernels_that_are_assembled(monkeypatch, tmp_path, method, dtype):
+    """Let a tree spin in the code of a GPU, and assemble all kernels of its run for the oldest GPU and a new one."""
+    device = host_gpu.install(monkeypatch)
+    system, q, qd = flying("free", method)
+    run = kt.simulate(system.on("cuda"), q.astype(dtype), qd.astype(dtype), duration=0.3, method=method, dt=3e-3)
+    assert run.status == "finished"
+    bound = 2e-12 if dtype == "float64" else 1e-3
+    assert_close(changes(system, run), np.zeros((len(run.t), 3)), bound, "momentum")
+    assert device.sources
+    ptx = target("ptx")
+    for source in device.sources:
+        for architecture in ("sm_80", "sm_90"):
+            registers, _ = assembled(ptx.build(source), tmp_path, architecture)["kernel"]
+            assert 0 < registers <= 255
 
 
 @needs_compiler
