@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Block, Value
@@ -45,9 +45,25 @@ def fixed_runs(
     return RunsOfLanes(name, program, stages, quaternions, closing, dtype=dtype, shared=SETTINGS, report=REPORT)
 
 
+class FixedSteps:
+    """What methods with fixed steps have in common: kernels around a `step`, which each of them writes."""
+
+    adaptive, on_gpu = False, True
+
+    def tangent_kernel(self: FixedScheme, program: Program, varied: Varied, quaternions: Sequence[int]) -> Kernel:
+        """Return the kernel of fixed steps with derivatives."""
+        return _tangent_steps(self, varied, quaternions)
+
+    def recording_kernel(
+        self: FixedScheme, program: Program, quaternions: Sequence[int], closing: Program | None, *, held: int
+    ) -> Kernel:
+        """Return the kernel that keeps every state."""
+        return _recorded_steps(self, program, quaternions, closing, held=held)
+
+
 @dataclass(frozen=True)
-class Explicit:
-    """An explicit Runge-Kutta method: stages k_s = f(t + c_s h, y + h sum a_sj k_j), then y + h sum b_s k_s.
+class RungeKutta(FixedSteps):
+    """A tableau of stages k_s = f(t + c_s h, y + h sum a_sj k_j), then y + h sum b_s k_s.
 
     With a `centering`, y is the centered state, and f are its rates.
     """
@@ -58,13 +74,21 @@ class Explicit:
     c: Row
     centering: Centering | None = None
 
-    adaptive, on_gpu = False, True
     make_program = staticmethod(centered_rates)
 
     @property
     def evaluations(self) -> int:
-        """The number of stages."""
+        """The number of stages, each of which is counted once."""
         return len(self.b)
+
+    def centered(self, centering: Centering) -> Self:
+        """Return the method with steps in centered states."""
+        return replace(self, centering=centering)
+
+
+@dataclass(frozen=True)
+class Explicit(RungeKutta):
+    """An explicit Runge-Kutta method, in which a stage depends on those before it."""
 
     @property
     def memory(self) -> int:
@@ -77,10 +101,6 @@ class Explicit:
         if not all(self.b) or any(any(row[:-1]) for row in self.a):
             return ()
         return tuple(row[-1] for row in self.a[1:])
-
-    def centered(self, centering: Centering) -> Explicit:
-        """Return the method with steps in centered states."""
-        return replace(self, centering=centering)
 
     def kernel(
         self, program: Program, quaternions: Sequence[int], closing: Program | None, *, dtype: str, in_registers: bool
@@ -107,16 +127,6 @@ class Explicit:
             advance(lambda s: begin + (number + k.choose(s, self.c)) * h, k.cast(h, Kind.LANE))
 
         return whole_step(states, self.centering, explicit)
-
-    def tangent_kernel(self, program: Program, varied: Varied, quaternions: Sequence[int]) -> Kernel:
-        """Return the kernel of fixed steps with derivatives."""
-        return tangent_steps(self, self.name, varied, quaternions)
-
-    def recording_kernel(
-        self, program: Program, quaternions: Sequence[int], closing: Program | None, *, held: int
-    ) -> Kernel:
-        """Return the kernel that keeps every state."""
-        return recorded_steps(self, program, quaternions, closing, held=held)
 
     def reverse_step(self, states: LaneStates, parameters: int) -> ReverseStep:
         """Return the writer of one step in reverse."""
@@ -181,12 +191,12 @@ def _chain(runs: LaneStates, method: Explicit) -> Advance:
 
 
 @dataclass(frozen=True)
-class TimeStep:
+class TimeStep(FixedSteps):
     """A method whose Program is a step; its last input is the length of the step."""
 
+    name: str
     make_program: Callable[..., Program]
 
-    adaptive, on_gpu = False, True
     evaluations = memory = 1
     centering = None  # a Program centers its states itself
 
@@ -198,7 +208,7 @@ class TimeStep:
         self, program: Program, quaternions: Sequence[int], closing: Program | None, *, dtype: str, in_registers: bool
     ) -> Kernel:
         """Return the kernel of fixed steps."""
-        runs = fixed_runs(program.name, program, 1, quaternions, closing, dtype)
+        runs = fixed_runs(self.name, program, 1, quaternions, closing, dtype)
         return steps_between(runs, self.step(runs, program))
 
     def step(self, states: LaneStates, program: Program, *, patient: bool = False) -> Step:
@@ -215,16 +225,6 @@ class TimeStep:
             states.close_or_lose(states.y, begin + (number + 1.0) * h)
 
         return step
-
-    def tangent_kernel(self, program: Program, varied: Varied, quaternions: Sequence[int]) -> Kernel:
-        """Return the kernel of fixed steps with derivatives."""
-        return tangent_steps(self, program.name, varied, quaternions)
-
-    def recording_kernel(
-        self, program: Program, quaternions: Sequence[int], closing: Program | None, *, held: int
-    ) -> Kernel:
-        """Return the kernel that keeps every state."""
-        return recorded_steps(self, program, quaternions, closing, held=held)
 
     def reverse_step(self, states: LaneStates, parameters: int) -> ReverseStep:
         """Return the writer of one step in reverse."""
@@ -261,7 +261,7 @@ class _ReverseTimeStep(ReverseStep):
         self.given[self.states.n + self.tail] = h
 
 
-EULER = TimeStep(euler_step)
+EULER = TimeStep("euler", euler_step)
 """Semi-implicit Euler: velocities first, then positions with the new velocities."""
 
 
@@ -314,13 +314,13 @@ def _count(runs: RunsOfLanes, x: Value) -> Value:
     return runs.k.whole((x < MANY).where(x, MANY))
 
 
-def tangent_steps(scheme: FixedScheme, name: str, varied: Varied, quaternions: Sequence[int]) -> Kernel:
+def _tangent_steps(scheme: FixedScheme, varied: Varied, quaternions: Sequence[int]) -> Kernel:
     """Return the kernel of a run with the derivatives of its states."""
-    runs = TangentRuns(name, varied, scheme.memory, quaternions, dtype="float64", shared=SETTINGS, report=REPORT)
+    runs = TangentRuns(scheme.name, varied, scheme.memory, quaternions, dtype="float64", shared=SETTINGS, report=REPORT)
     return steps_between(runs, scheme.step(runs, varied.frame, patient=True))
 
 
-def recorded_steps(
+def _recorded_steps(
     scheme: FixedScheme, program: Program, quaternions: Sequence[int], closing: Program | None, *, held: int
 ) -> Kernel:
     """Return (q0, qd0[, parameters], times, lengths[, torques]) -> (q, qd): the states at all times, one step apart."""

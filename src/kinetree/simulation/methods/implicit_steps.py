@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kernel, Kind
-from ..acting.rates import centered_rates
-from .fixed_steps import fixed_runs, recorded_steps, steps_between, tangent_steps, whole_step
+from .fixed_steps import RungeKutta, fixed_runs, steps_between, whole_step
 from .lane_states import LaneStates
-from .protocol import Centering, Row, Step
+from .protocol import Step
 from .reverse_steps import ReverseStep
-from .tangent_states import Varied
 
 MOST = 60
 """The most iterations of a step. A step that needs more is too long for the method, and its state becomes NaN."""
@@ -32,34 +30,13 @@ HUGE = {"float64": 1e300, "float32": 1e37}
 
 
 @dataclass(frozen=True)
-class Implicit:
-    """Stages k_s = f(t + c_s h, y + h sum a_sj k_j) with all k_j, then y + h sum b_s k_s.
-
-    With a `centering`, y is the centered state, and f are its rates.
-    """
-
-    name: str
-    a: tuple[Row, ...]
-    b: Row
-    c: Row
-    centering: Centering | None = None
-
-    adaptive, on_gpu = False, True
-    make_program = staticmethod(centered_rates)
-
-    @property
-    def evaluations(self) -> int:
-        """The number of stages, each of which is counted once."""
-        return len(self.b)
+class Implicit(RungeKutta):
+    """An implicit Runge-Kutta method, in which a stage depends on all stages."""
 
     @property
     def memory(self) -> int:
         """The number of new stages and accepted ones."""
         return 2 * len(self.b)
-
-    def centered(self, centering: Centering) -> Implicit:
-        """Return the method with steps in centered states."""
-        return replace(self, centering=centering)
 
     def kernel(
         self, program: Program, quaternions: Sequence[int], closing: Program | None, *, dtype: str, in_registers: bool
@@ -78,16 +55,6 @@ class Implicit:
             states.lose(~stages.iteration.found.value, states.y)
 
         return whole_step(states, self.centering, advance)
-
-    def tangent_kernel(self, program: Program, varied: Varied, quaternions: Sequence[int]) -> Kernel:
-        """Return the kernel of fixed steps with derivatives."""
-        return tangent_steps(self, self.name, varied, quaternions)
-
-    def recording_kernel(
-        self, program: Program, quaternions: Sequence[int], closing: Program | None, *, held: int
-    ) -> Kernel:
-        """Return the kernel that keeps every state."""
-        return recorded_steps(self, program, quaternions, closing, held=held)
 
     def reverse_step(self, states: LaneStates, parameters: int) -> ReverseStep:
         """Return the writer of one step in reverse."""

@@ -107,6 +107,11 @@ class Scheme(Integrator, Protocol):
 class FixedScheme(Scheme, Protocol):
     """A method with steps of a given length."""
 
+    @property
+    def name(self) -> str:
+        """The name of the method, and of its kernels."""
+        ...
+
     def step(self, states: LaneStates, program: Program, *, patient: bool = False) -> Step:
         """Return the code of one step; `patient` makes its stages exact enough to be differentiated."""
         ...
