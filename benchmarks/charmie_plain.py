@@ -11,8 +11,7 @@ from math import atan2, cos, hypot, pi, sin, sqrt
 
 import numpy as np
 
-from kinetree.formulations.charmie import MAIN
-from kinetree.formulations.charmie_sharing import Torso, torso
+from kinetree.formulations.charmie import MAIN, Torso, torso
 from kinetree.formulations.newton_euler import links
 from kinetree.model.mechanism import Mechanism
 

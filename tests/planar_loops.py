@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import kinetree as kt
 from kinetree.model import GROUND
-from kinetree.model.formulas import parse
+from kinetree.model.parameters import parse
 
 
 def at(x: float, y: float = 0.0, z: float = 0.0) -> kt.Placement:

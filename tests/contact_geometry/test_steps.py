@@ -3,8 +3,7 @@
 import pytest
 
 from kinetree import Surface
-from kinetree.contact_geometry.meeting import FAR, Ball
-from kinetree.contact_geometry.surfaces import on_treads, on_walls
+from kinetree.contact_geometry.surfaces import FAR, Ball, on_treads, on_walls
 from tolerance import assert_close
 
 UP = Surface("steps", edges=(0.31,), heights=(-0.07, 0.16))

@@ -12,7 +12,7 @@ from closed_mechanisms import library_state
 from contacted import HILLS, STAIRS, outputs, random_contact, rates, touching
 from interpreted import compute
 from kinetree.compiler.lower.contacts import answer_program, candidate_names, motion_program, response_program
-from kinetree.contact_geometry.meeting import FAR
+from kinetree.contact_geometry.surfaces import FAR
 from kinetree.model import GROUND, Body, Contact, Joint, Placement, Surface, build_mechanism
 from strategies import MOVING, examples, mechanisms, random_mechanism
 from tolerance import assert_close

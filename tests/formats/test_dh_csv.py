@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kinetree.errors import ModelError
-from kinetree.formats.dh import mechanism_from_dh
-from kinetree.formats.dh_csv import read_dh_csv, read_dh_csv_text
+from kinetree.formats.dh import mechanism_from_dh, read_dh_csv, read_dh_csv_text
 from kinetree.model import Mechanism
 from strategies import examples
 
@@ -158,6 +157,6 @@ def test_lenient_files_and_a_tool(tmp_path):
 
 def test_the_number_of_rows_is_bounded(monkeypatch):
     """Refuse a table with more rows than can be read in seconds, with the line of the first one too many."""
-    monkeypatch.setattr("kinetree.formats.dh_csv.MAX_ROWS", 2)
+    monkeypatch.setattr("kinetree.formats.dh.MAX_ROWS", 2)
     with pytest.raises(ModelError, match=r"^arm\.csv:5: there are more than 2 rows; build long chains by kt\.rope"):
         read_dh_csv_text("joint,a\n\nrevolute,0.3\nrevolute,0.4\nrevolute,0.5\n", file="arm.csv")

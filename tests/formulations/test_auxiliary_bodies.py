@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinetree.errors import InputError
-from kinetree.formulations.auxiliary_bodies import balancing_half, inclination, length
+from kinetree.formulations.linear_actuators import balancing_half, inclination, length
 from tolerance import assert_close
 
 Z = np.array([0.0, 0.0, 1.0])

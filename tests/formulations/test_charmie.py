@@ -12,10 +12,8 @@ import everyday
 import kinetree as kt
 from kinetree.apps.reproduce.goncalves2023_motion import closed_motion, validation_motion
 from kinetree.errors import InputError
-from kinetree.formulations.auxiliary_bodies import balancing_half
-from kinetree.formulations.charmie import ACTUATORS, MAIN, SHARE, SIDES, inverse_dynamics
-from kinetree.formulations.charmie_sharing import half_forces, tilt, torso
-from kinetree.formulations.linear_actuators import sliding_joint
+from kinetree.formulations.charmie import ACTUATORS, MAIN, SHARE, SIDES, half_forces, inverse_dynamics, tilt, torso
+from kinetree.formulations.linear_actuators import balancing_half, sliding_joint
 from kinetree.formulations.newton_euler import Load, balance, forward, links
 from tolerance import assert_close
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.formulations.charmie_sharing import torso
+from kinetree.formulations.charmie import torso
 from kinetree.formulations.linear_actuators import rotating_joint, sliding_joint
 from kinetree.formulations.newton_euler import zxz
 from tolerance import assert_close

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import everyday
 import kinetree as kt
 from interpreted import compute, derivative, program
-from kinetree.formulations.points import SYSTEMS
-from kinetree.formulations.points_dynamics import equations, point_matrices
+from kinetree.formulations.points import SYSTEMS, equations, point_matrices
 from rounding_scales import EPS, convective_scale, inertia_scale, torque_scale
 from strategies import FLAT, State, examples, mechanisms, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close

@@ -8,8 +8,8 @@ import pytest
 import kinetree as kt
 from interpreted import compute, relative
 from kinetree import Body, InputError, Joint, ModelError, Placement, System, build_mechanism, forces_of
-from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
+from kinetree.model.parameters import parse
 from kinetree.simulation.changes import with_gear, with_payload
 from rigid_body import moments, tensor, welded
 from strategies import State, body, random_mechanism

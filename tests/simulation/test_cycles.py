@@ -51,7 +51,7 @@ def test_passive_forces_are_part_of_the_cycle_unless_refused():
 @everyday.long
 def test_every_set_of_parameters_has_its_cycle():
     """Turn cranks with rods of three lengths in one batch, and find each alone."""
-    from kinetree.model.formulas import parse
+    from kinetree.model.parameters import parse
 
     loop = kt.Loop("rocker", "rod", GROUND, "b1", at(0.52, 0.11), at(0.5), length=parse("l"))
     joints = [kt.Joint("j0", "revolute", GROUND, "b0"), kt.Joint("j1", "revolute", "b0", "b1", at(0.21))]

@@ -15,8 +15,7 @@ from ..algebra.scalars import sqrt, where
 from ..algebra.vectors import Matrix, Vector, add, cross, dot, scale, sub, times
 from ..loops.blocks import Equation
 from .features import LYING, SHAPES, Feature, features, rim_points
-from .meeting import FAR, Ball, Meeting, rim_lies, rim_on_plane
-from .surfaces import SURFACES, SurfaceKind, on_plane, surface_kind
+from .surfaces import FAR, SURFACES, Ball, Meeting, SurfaceKind, on_plane, rim_lies, rim_on_plane, surface_kind
 
 # --- Axes of a contact: its normal and two tangents, with their rates ---
 

@@ -58,7 +58,7 @@ def read(
 
         return read_toml(path, lenient=lenient)
     if suffix == ".csv":
-        from .dh_csv import read_dh_csv
+        from .dh import read_dh_csv
 
         return read_dh_csv(path, lenient=lenient)
     kind = f"with the suffix {suffix!r}" if suffix else "without a suffix"

@@ -1,4 +1,4 @@
-"""Strict parsing of numbers: finite ASCII decimals, without spellings that only Python accepts."""
+"""Strict reading of text: UTF-8 files of bounded size, and finite ASCII decimals without spellings of Python alone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,36 @@ from pathlib import Path
 
 from ..errors import ModelError, quote
 
+MAX_BYTES = 64 * 2**20
+"""Largest file [bytes], to bound time and memory."""
 MAX_DIGITS = 400
 """Longest text of one number [characters]: a double never needs more."""
 SPACE = " \t\r\n"
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def file_text(path: str | Path) -> str:
+    """Return the text of a UTF-8 file of bounded size, or raise ModelError."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ModelError(f"the file cannot be read ({reason})", remedy="check the path", file=path) from None
+    if len(data) > MAX_BYTES:
+        raise ModelError(
+            f"the file has more than {MAX_BYTES // 2**20} MiB", remedy="describe fewer or simpler parts", file=path
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ModelError(
+            f"byte {data[error.start]:#04x} is not UTF-8",
+            remedy="save the file as UTF-8",
+            file=path,
+            line=data.count(b"\n", 0, error.start) + 1,
+        ) from None
 
 
 def strict_float(text: str, *, where: str = "", file: str | Path | None = None, line: int | None = None) -> float:

@@ -26,10 +26,9 @@ from .dh import CONVENTIONS, ROWS, parts_from_dh, tool_placement
 from .fields import known_keys, require, sequence, text, truth, vector
 from .pairs import report_cuts
 from .report import Report, report_moved
+from .text_numbers import MAX_BYTES, file_text
 from .toml_lines import WORD, Places, read_tables
 
-MAX_BYTES = 64 * 2**20
-"""Largest file [bytes], to bound time and memory."""
 MAX_DOTS = 100
 """Largest number of dots in a key: the time of Python's TOML reader is proportional to its square."""
 SECTIONS = {
@@ -77,29 +76,6 @@ def read_toml_text(source: str, *, file: str = "<text>", lenient: bool | None = 
     except ModelError as error:
         raise places.locate(error, file) from None
     return mechanism, report
-
-
-def file_text(path: str | Path) -> str:
-    """Return the text of a UTF-8 file of bounded size, or raise ModelError."""
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ModelError(f"the file cannot be read ({reason})", remedy="check the path", file=path) from None
-    if len(data) > MAX_BYTES:
-        raise ModelError(
-            f"the file has more than {MAX_BYTES // 2**20} MiB", remedy="describe fewer or simpler parts", file=path
-        )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ModelError(
-            f"byte {data[error.start]:#04x} is not UTF-8",
-            remedy="save the file as UTF-8",
-            file=path,
-            line=data.count(b"\n", 0, error.start) + 1,
-        ) from None
 
 
 def parsed_toml(source: str) -> dict[str, Any]:

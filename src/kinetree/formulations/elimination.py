@@ -16,7 +16,7 @@ from ..errors import InputError
 from . import tables
 from .kinematics import Matrix
 from .links import Links
-from .printing import WRENCH, named_columns
+from .tables import WRENCH, named_columns
 
 PIVOT = 1e-14
 """Smallest pivot, relative to the composite inertia about the same axis: anything below is rounding."""

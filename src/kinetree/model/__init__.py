@@ -4,9 +4,8 @@ from .construction import build_mechanism
 from .contacts import Contact, Surface
 from .curves import Curve, Law
 from .drives import Actuator, Keyframe
-from .formulas import parse
 from .mechanism import Mechanism
-from .parameters import Expression, Number, Parameter
+from .parameters import Expression, Number, Parameter, parse
 from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Pair, Placement, Shape
 
 __all__ = [

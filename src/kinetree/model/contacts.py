@@ -16,7 +16,7 @@ from ..algebra.scalars import is_number
 from ..algebra.vectors import Vector
 from ..contact_geometry import labels
 from ..contact_geometry.features import shape_kind
-from ..contact_geometry.meeting import FAR
+from ..contact_geometry.surfaces import FAR
 from ..errors import ModelError, Where, at, below, brief, part_at, unknown_name
 from . import checks
 from .mechanism import Mechanism, resolve_parts

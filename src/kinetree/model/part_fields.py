@@ -11,7 +11,7 @@ from .. import joints as joint_kinds
 from ..algebra.scalars import is_number
 from ..algebra.vectors import to_moments
 from ..errors import ModelError, below, brief, part_at
-from .formulas import parse
+from .parameters import parse
 
 MAX_NAME = 1000
 """Longest name [characters]: no real name is longer, and messages stay readable."""

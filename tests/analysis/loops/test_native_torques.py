@@ -1,4 +1,4 @@
-"""Tests of src/kinetree/analysis/loops/native_torques.py: torques and loads of batches against the general route."""
+"""Tests of src/kinetree/analysis/loops/actuation.py: torques and loads of batches against the general route."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 import everyday
 import kinetree as kt
 from closed_mechanisms import DRIVES, closed_mechanisms, library_state, motion
-from kinetree.analysis.loops.actuation import dofs
+from kinetree.analysis.loops.actuation import dofs, native_loads, native_torques
 from kinetree.analysis.loops.constraints import Acting
-from kinetree.analysis.loops.native_torques import native_loads, native_torques
 from kinetree.formulations.closed_system import closed_equations
 from tolerance import assert_close
 

@@ -12,7 +12,7 @@ import kinetree as kt
 from contacted import HILLS, outputs, touching
 from kinetree.compiler.lanes.form import every
 from kinetree.compiler.lower.contacts import motion_program
-from kinetree.model.formulas import parse
+from kinetree.model.parameters import parse
 from kinetree.simulation.contact import slots as contact_slots
 from kinetree.simulation.contact import steps as contact_steps
 from kinetree.simulation.contact.pairs import many_contacts

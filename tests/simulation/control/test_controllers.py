@@ -11,8 +11,8 @@ import everyday
 from forces_by_numpy import rates_of, torques
 from interpreted import compute, relative
 from kinetree import InputError, Joint, Limits, ModelError, Parameter, Sampled, System, build_mechanism, load, simulate
-from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
+from kinetree.model.parameters import parse
 from kinetree.simulation.acting import smooth
 from kinetree.simulation.acting.controllers import (
     PD,

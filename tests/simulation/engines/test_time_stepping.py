@@ -17,7 +17,7 @@ from contacted import near, touching
 from floating_states import Floating
 from kinetree.compiler.lower.contacts import motion_program
 from kinetree.errors import InputError
-from kinetree.model.formulas import parse
+from kinetree.model.parameters import parse
 from kinetree.simulation.contact import cone_solves
 from kinetree.simulation.contact.rates import OPENING, SLOW
 from kinetree.simulation.engines import time_stepping

@@ -12,8 +12,8 @@ from forces_by_numpy import energy, rates_of, slope, torques
 from interpreted import compute, derivative, program, relative
 from kinetree import GROUND, ForceElement, InputError, Joint, Limits, ModelError, Parameter, build_mechanism
 from kinetree.dynamics.force_laws import TINY
-from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
+from kinetree.model.parameters import parse
 from kinetree.simulation.acting import smooth
 from kinetree.simulation.acting.joint_forces import JointDamper, JointFriction, JointSpring, JointStops, passive
 from kinetree.simulation.acting.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of

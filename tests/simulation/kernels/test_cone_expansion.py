@@ -13,7 +13,7 @@ import kinetree as kt
 from contacted import near, touching
 from floating_states import Floating
 from kinetree.compiler.lower.contacts import motion_program
-from kinetree.model.formulas import parse
+from kinetree.model.parameters import parse
 from kinetree.simulation.contact import cone_solves
 from kinetree.simulation.contact.cone_problem import ConeProblem, solve
 from kinetree.simulation.contact.rates import OPENING, RESTING, TOUCH

@@ -16,10 +16,9 @@ from ...errors import InputError, unknown_name
 from ...model.mechanism import Mechanism, Named, kept_with_mechanism, resolve_parts
 from ...model.parts import Placement
 from ...runtime.compiled import CompiledMechanism
-from .actuation import PART, actuation, driven_dofs
+from .actuation import PART, actuation, driven_dofs, native_loads, native_torques
 from .constraints import TOLERANCE, Acting, Split, require_closed, singular_split
 from .load_sharing import Share, share_loads, transmission
-from .native_torques import native_loads, native_torques
 from .samples import standing, values_of
 
 Flags = NDArray[np.bool_]

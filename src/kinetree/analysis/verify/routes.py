@@ -11,7 +11,7 @@ import numpy as np
 
 from ...algebra.arrays import Numbers
 from ...errors import AssemblyError, ModelError, unknown_name
-from ...formulations import denoc, lagrange, module_recursion, points_dynamics, spatial_operators
+from ...formulations import denoc, lagrange, module_recursion, points, spatial_operators
 from ...formulations.closed_system import ClosedEquations, closed_equations
 from ...model.mechanism import Mechanism
 from ...model.scales import loop_units, torque_units
@@ -76,7 +76,7 @@ ROUTES: dict[str, Route] = {
         ("centre", "DeNOC matrices about the centers of mass [Saha1999]", formulation(denoc, about="centre")),
         ("modules", "kinematic modules [Saha2013]", formulation(module_recursion)),
         ("operators", "spatial operators [Wolinski2015]", formulation(spatial_operators)),
-        ("points", "seven equimomental points [Gupta2013]", formulation(points_dynamics)),
+        ("points", "seven equimomental points [Gupta2013]", formulation(points)),
         ("lagrange", "Lagrange's equations by differentiation", _lagrange),
         ("pinocchio", "Pinocchio", _pinocchio),
         ("mujoco", "MuJoCo", _mujoco),

@@ -13,7 +13,8 @@ from typing import Any
 from ... import library
 from ...errors import ModelError, Where, at, below, unknown_name
 from ...formats.fields import constant, known_keys, require, sequence, text
-from ...formats.toml import file_text, parsed_toml
+from ...formats.text_numbers import file_text
+from ...formats.toml import parsed_toml
 from ...formats.toml_lines import Places
 from .expressions import parse_formula
 

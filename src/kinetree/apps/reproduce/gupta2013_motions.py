@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations import points_dynamics
+from ...formulations import points
 from ...loading import load
 from ...model.mechanism import resolve_parts
 from ...results.trajectory import Trajectory
@@ -90,7 +90,7 @@ def _fall(q: tuple[float, ...], qd: tuple[float, ...]) -> Trajectory:
 
 
 def _by_points(run: Trajectory) -> Check:
-    other = falling(run.system.mechanism, points_dynamics.equations)
+    other = falling(run.system.mechanism, points.equations)
     return same_motion(run, other, 1e-8, by=BY, rtol=1e-10, atol=1e-11)
 
 

@@ -42,7 +42,7 @@ const COLUMNS = [
   "name",
 ];
 
-// As formats/dh_csv.py reads it, in radians. Limits and losses of joints are columns where there are any.
+// As formats/dh.py reads it, in radians. Limits and losses of joints are columns where there are any.
 export function csvText(model, table) {
   const bounds = (i) => {
     const [joint, c] = [model.joints[i], model.coordinates[model.joints[i].q[0]]];
