@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..analysis.kinematics import all_solutions, inverse_kinematics, pose_kernel
-from ..analysis.kinematics.pose_programs import PoseEquations
+from ..analysis.kinematics.pose_kernel import PoseEquations
 from ..analysis.loops import assembly, findings, kinematics, redundancy
 from ..analysis.loops.driven_programs import idle_equations, loads_program
 from ..compiler.ir.program import Program

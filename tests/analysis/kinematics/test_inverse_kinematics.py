@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinetree as kt
-from kinetree.analysis.kinematics.pose_kernel import pose_kernel
-from kinetree.analysis.kinematics.pose_programs import PoseEquations
+from kinetree.analysis.kinematics.pose_kernel import PoseEquations, pose_kernel
 from kinetree.analysis.kinematics.pose_targets import rotation_vectors
 from kinetree.compiler.lanes.interpret import interpret
 from public_robots import public_robots

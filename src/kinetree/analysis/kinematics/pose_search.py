@@ -16,8 +16,7 @@ from ...runtime.native import native, native_kernel
 from ..loops.batch_assembly import assemble
 from ..loops.kinematics import Mask
 from .joint_ranges import Places, Ranges
-from .pose_kernel import REPORT, pose_kernel
-from .pose_programs import PoseEquations
+from .pose_kernel import REPORT, PoseEquations, pose_kernel
 from .pose_targets import Targets
 
 SPREAD = 0.5
