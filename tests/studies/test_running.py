@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -129,10 +130,12 @@ def killed_until_done(store: Path, way: str, kills: int, rng: random.Random, lon
 
 
 def _children(pid: int) -> list[int]:
-    try:
-        return [int(x) for x in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    """Return the workers of a client; /proc lists them by the threads that started them."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # the thread ended meanwhile
+            found += [int(x) for x in task.read_text().split()]
+    return found
 
 
 @pytest.mark.slow

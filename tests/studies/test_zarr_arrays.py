@@ -1,20 +1,35 @@
-"""Arrays of stores: the bytes of chunks."""
+"""Arrays of stores: chunks of rows."""
 
 from __future__ import annotations
+
+import shutil
+import warnings
 
 import numpy as np
 import zarr
 
-from kinetree.studies.zarr_arrays import create_array, encode_chunk
+from kinetree.studies.zarr_arrays import create_array, write_rows
 
 
-def test_chunks_are_those_of_zarr(tmp_path):
-    """Write a chunk, also a partial one, with the bytes that Zarr writes itself."""
+def test_rows_are_written_beside_a_store(tmp_path):
+    """Write rows into a folder with the metadata alone: a chunk per array, also without numbers, and the last one."""
     group = zarr.open_group(str(tmp_path / "z"), mode="w", zarr_format=3)
-    for name, values in (("x", np.random.default_rng(1).normal(size=(5, 3))), ("s", np.arange(5, dtype=np.uint8))):
-        dims, units = ("a", "b")[: values.ndim], {"units": "m"}
-        array = create_array(group, name, values.shape, (7, *values.shape[1:]), values.dtype, dims, units)
-        array[...] = values
-        found = (tmp_path / "z" / name / "c" / "/".join(["0"] * values.ndim)).read_bytes()
-        assert encode_chunk(values, 7) == found
+    values = {"x": np.random.default_rng(1).normal(size=(12, 3)), "s": np.arange(12, dtype=np.uint8)}
+    values["x"][:7] = np.nan
+    for name, x in values.items():
+        dims, units = ("a", "b")[: x.ndim], {"units": "m"}
+        array = create_array(group, name, x.shape, (7, *x.shape[1:]), x.dtype, dims, units)
         assert dict(array.attrs) == units
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # consolidated metadata are an extension of Zarr v3
+        zarr.consolidate_metadata(str(tmp_path / "z"))
+    (tmp_path / "w").mkdir()
+    shutil.copyfile(tmp_path / "z" / "zarr.json", tmp_path / "w" / "zarr.json")
+    for k, rows in enumerate((slice(0, 7), slice(7, 12))):
+        write_rows(tmp_path / "w", rows, {name: x[rows] for name, x in values.items()})
+        for name, x in values.items():
+            chunk = "/".join([name, "c", str(k), *["0"] * (x.ndim - 1)])
+            (tmp_path / "z" / chunk).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "w" / chunk).replace(tmp_path / "z" / chunk)
+    read = zarr.open_group(str(tmp_path / "z"), mode="r")
+    assert all(np.array_equal(read[name][...], x, equal_nan=True) for name, x in values.items())

@@ -1,27 +1,37 @@
-"""A pool of worker processes for the shards of a study; the shard of a worker that dies is given to another."""
+"""Processes that evaluate the shards of a study: `run_in_processes` gives them shards, `main` is what they run.
+
+A worker reads the plan and the store from its standard input, then numbers of shards, a line each. It answers each with
+a line of JSON. It ends with its input, and thus with the process that started it. Python's ProcessPoolExecutor promises
+less: a worker that dies ends the pool, workers outlive a process that is killed, and scripts must guard their code.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import pickle
+import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 from contextlib import suppress
-from queue import Empty, SimpleQueue
-from threading import Event, Thread
-from typing import Any
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock
 
-from ..errors import InputError, WriteError
-from .shards import ATTEMPTS, store_arguments
+from ..errors import InputError, KinetreeError, WriteError
+from .shards import ATTEMPTS, keep_memory, load_plan, store_arguments, write_shard
 from .store import Store
-from .worker import HEAD
 
 LOOK = 0.1
-"""The time between two checks for Ctrl-C [s]."""
+"""The longest wait without a check for Ctrl-C [s]: on Windows, Python looks for it between waits only."""
 
-START = "from kinetree.studies.worker import main; main()"
+HEAD = struct.Struct("<Q")
+"""The length of the first message."""
+
+START = "from kinetree.studies.processes import main; main()"
 """The code of a worker process."""
 
 
@@ -29,100 +39,84 @@ def run_in_processes(
     blob: bytes, store: Store, shards: Sequence[int], workers: int, done: Callable[[int], None]
 ) -> None:
     """Evaluate shards in processes; `done` is called with the number of each finished one."""
-    open_, answers, stop = SimpleQueue(), SimpleQueue(), Event()
-    for k in shards:
-        open_.put(k)
     first = pickle.dumps((blob, *store_arguments(store)))
-    serving = [_Serving(first, open_, answers, stop) for _ in range(min(workers, len(shards)))]
-    for one in serving:
-        one.start()
-    try:
-        _collect(len(shards), open_, answers, done)
-    finally:
-        stop.set()
-        for one in serving:
-            one.end()
+    made = [_Worker(HEAD.pack(len(first)) + first) for _ in range(min(workers, len(shards)))]
+    idle: SimpleQueue[_Worker] = SimpleQueue()
+    for worker in made:
+        idle.put(worker)
 
-
-def _collect(count: int, open_: SimpleQueue, answers: SimpleQueue, done: Callable[[int], None]) -> None:
-    """Wait for all shards; give those of dead workers to others, and raise the error of any other failure."""
-    attempts: dict[int, int] = {}
-    while count:
+    def evaluate(k: int) -> int:
+        worker = idle.get()
         try:
-            answer = answers.get(timeout=LOOK)
-        except Empty:
-            continue
-        k = answer["shard"]
-        if "died" in answer:
-            attempts[k] = attempts.get(k, 0) + 1
-            if attempts[k] == ATTEMPTS:
-                raise InputError(
-                    f"shard {k} of the study: {ATTEMPTS} workers died on it, the last with exit status "
-                    f"{answer['died']}; they may lack memory: give a smaller shard, or fewer workers"
-                )
-            open_.put(k)
-        elif "error" in answer:
-            kind = WriteError if answer["writing"] else InputError
-            raise kind(f"shard {k} of the study: {answer['error']}")
-        else:
-            count -= 1
-            done(k)
+            return worker.evaluate(k)
+        finally:
+            idle.put(worker)
 
-
-class _Serving(Thread):
-    """A thread that gives shards to a worker process, and starts another if it dies."""
-
-    def __init__(self, first: bytes, open_: SimpleQueue, answers: SimpleQueue, stop: Event) -> None:
-        super().__init__(daemon=True)
-        self._first, self._open, self._answers, self._ending = first, open_, answers, stop
-        self._process: Any = None
-
-    def run(self) -> None:
-        while not self._ending.is_set():
-            try:
-                k = self._open.get(timeout=LOOK)
-            except Empty:
-                continue
-            answer = self._ask(k)
-            if not self._ending.is_set():
-                self._answers.put(answer)
-
-    def _ask(self, k: int) -> dict[str, Any]:
-        """Return the answer of the worker to a shard, or its exit status if it died."""
-        message = b"%d\n" % k
-        if self._process is None:
-            self._process, message = _started(), HEAD.pack(len(self._first)) + self._first + message
+    with ThreadPoolExecutor(len(made)) as threads:
+        waiting = {threads.submit(evaluate, k) for k in shards}
         try:
-            self._process.stdin.write(message)
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        except OSError:  # a closed pipe
-            line = b""
+            while waiting:
+                finished, waiting = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    done(future.result())
+        finally:  # also after Ctrl-C: the threads end with their processes
+            threads.shutdown(wait=False, cancel_futures=True)
+            for worker in made:
+                worker.end()
+
+
+class _Worker:
+    """A worker process, which is started when it gets a shard, and again if it dies."""
+
+    def __init__(self, first: bytes) -> None:
+        self._first, self._lock, self._over = first, Lock(), False
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def evaluate(self, k: int) -> int:
+        """Evaluate a shard, and return its number."""
+        status = 0
+        for _ in range(ATTEMPTS):
+            answer = self._ask(b"%d\n" % k)
+            if isinstance(answer, int):
+                status = answer
+            elif "error" in answer:
+                kind = WriteError if answer["writing"] else InputError
+                raise kind(f"shard {k} of the study: {answer['error']}")
+            else:
+                return k
+        raise InputError(
+            f"shard {k} of the study: {ATTEMPTS} workers died on it, the last with exit status {status}; they may lack "
+            "memory: give a smaller shard, or fewer workers"
+        )
+
+    def _ask(self, message: bytes) -> dict[str, object] | int:
+        """Return the answer of the process to a message, or its exit status if it died."""
+        with self._lock:
+            if self._over:
+                raise CancelledError
+            if (process := self._process) is None:
+                process = self._process = _start_process()
+                message = self._first + message
+        assert process.stdin is not None and process.stdout is not None
+        line = b""
+        with suppress(OSError):  # a closed pipe
+            process.stdin.write(message)
+            process.stdin.flush()
+            line = process.stdout.readline()
         if line.endswith(b"\n"):
             return json.loads(line)
-        status, self._process = _ended(self._process), None
-        return {"shard": k, "died": status}
+        self._process = None
+        return _end_process(process)
 
     def end(self) -> None:
-        """End the worker process."""
-        if (process := self._process) is not None:
-            process.kill()
-        self.join()
+        """End the process, and start no other."""
+        with self._lock:
+            self._over, process = True, self._process
         if process is not None:
-            _ended(process)
+            _end_process(process)
 
 
-def _ended(process: Any) -> int:
-    """Return the exit status of a process that is killed, unless it died before, with its pipes closed."""
-    process.kill()
-    status = process.wait()
-    for stream in (process.stdin, process.stdout):
-        with suppress(OSError):  # a message under way is lost
-            stream.close()
-    return status
-
-
-def _started() -> Any:
+def _start_process() -> subprocess.Popen[bytes]:
     """Return a worker process that finds the same modules as this one."""
     paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(
@@ -131,3 +125,41 @@ def _started() -> Any:
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
     )
+
+
+def _end_process(process: subprocess.Popen[bytes]) -> int:
+    """Return the exit status of a process that is killed, unless it died before, with its pipes closed."""
+    process.kill()
+    status = process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):  # a message under way is lost
+                stream.close()
+    return status
+
+
+# --- In a worker process ---
+
+
+def main() -> None:
+    """Serve shards until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the process that started this one
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # measures may print
+    source = sys.stdin.buffer
+    blob, path, runs, shard = pickle.loads(source.read(HEAD.unpack(source.read(HEAD.size))[0]))
+    store = Store(Path(path), runs, shard)
+    keep_memory()
+    for line in source:
+        answers.write(json.dumps(_answer(blob, store, int(line))) + "\n")
+        answers.flush()
+
+
+def _answer(blob: bytes, store: Store, k: int) -> dict[str, object]:
+    try:
+        write_shard(load_plan(blob), store, k)
+    except KinetreeError as error:
+        return {"error": str(error), "writing": isinstance(error, WriteError)}
+    except Exception as error:  # of a measure, say: it is reported by the process that started this one
+        return {"error": f"{type(error).__name__}: {error}", "writing": False}
+    return {}

@@ -17,7 +17,7 @@ from ..errors import InputError
 from .evaluating import Block, evaluate
 from .plan import Plan
 from .store import STATUS, Store
-from .zarr_arrays import encode_chunk
+from .zarr_arrays import package
 
 # --- The memory of worker processes: that of a shard is kept for the next one ---
 
@@ -102,13 +102,13 @@ def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, versi
 
 
 def warm_up(blob: bytes) -> None:
-    """Load a plan, the packages of its samplings, and the codecs of stores, for the shards that follow.
+    """Load a plan, and the packages of its samplings and of stores, for the shards that follow.
 
     No run is evaluated, since one may take long.
     """
     plan = load_plan(blob)
-    encode_chunk(np.array(list(plan.space.values(0, 1).values())), 1)
-    _ = plan.evaluation
+    package("zarr")
+    _ = plan.space.values(0, 1), plan.evaluation
 
 
 def store_arguments(store: Store) -> tuple[Any, ...]:

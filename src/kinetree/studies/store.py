@@ -25,7 +25,7 @@ from .._support.version import VERSION
 from ..errors import InputError, WriteError, writing
 from .measured_columns import Kept
 from .plan import Plan
-from .zarr_arrays import create_array, encode_chunk, fill, flags, package
+from .zarr_arrays import create_array, fill, flags, package, write_rows
 
 FORMAT = "kinetree-study-store-1"
 """The attribute that marks a store."""
@@ -41,6 +41,9 @@ DIFFERENCES = {
     "keep": "the stored columns differ",
 }
 """Messages for each part of a plan that is not that of an existing store."""
+
+METADATA = "zarr.json"
+"""The file with the metadata of a store and, consolidated, of all its arrays."""
 
 PARTIAL = ".partial"
 """The folder for chunks under way, inside of the store; it is removed when the study is complete."""
@@ -62,7 +65,7 @@ class Store:
     @property
     def exists(self) -> bool:
         """Whether the folder is there, with its metadata."""
-        return (self.path / "zarr.json").exists()
+        return (self.path / METADATA).exists()
 
     def span(self, k: int) -> tuple[int, int]:
         """Return the first run of a shard, and the first one after it."""
@@ -82,12 +85,12 @@ class Store:
             found = {int(entry) for entry in os.listdir(folder) if entry.isdigit()}
         except FileNotFoundError:
             return set()
-        return found if axes == 1 else {k for k in found if self._chunk(name, k, axes).exists()}
+        return found if axes == 1 else {k for k in found if (self.path / self._chunk(name, k, axes)).exists()}
 
     @cached_property
     def arrays(self) -> dict[str, int]:
         """The arrays over runs by name, with their numbers of axes."""
-        listed = json.loads((self.path / "zarr.json").read_bytes())["consolidated_metadata"]["metadata"]
+        listed = json.loads((self.path / METADATA).read_bytes())["consolidated_metadata"]["metadata"]
         return {name: len(x["shape"]) for name, x in listed.items() if x["dimension_names"][0] == "run"}
 
     @cached_property
@@ -100,12 +103,12 @@ class Store:
         with writing(self.path):
             folder = self._workplace(str(k))
             try:
-                for name, values in arrays.items():
-                    (folder / name).write_bytes(encode_chunk(values, self.shard))
+                shutil.copyfile(self.path / METADATA, folder / METADATA)
+                write_rows(folder, slice(*self.span(k)), arrays)
                 for name in sorted(arrays, key=lambda name: name == STATUS):
-                    place = self._chunk(name, k, arrays[name].ndim)
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    os.replace(folder / name, place)
+                    chunk = self._chunk(name, k, arrays[name].ndim)
+                    (self.path / chunk).parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(folder / chunk, self.path / chunk)
             finally:
                 self._remove(folder)
 
@@ -146,7 +149,8 @@ class Store:
             (self.path / PARTIAL).rmdir()
 
     def _chunk(self, name: str, k: int, axes: int) -> Path:
-        return self.path / name / "c" / "/".join([str(k), *["0"] * (axes - 1)])
+        """Return the place of a chunk in the folder of a store."""
+        return Path(name, "c", str(k), *["0"] * (axes - 1))
 
     def clean(self) -> None:
         """Remove chunks that killed processes left behind; call it if no process writes."""
@@ -175,7 +179,7 @@ class Store:
         """Return a shard of an array; a damaged one is an error that names its file."""
         begin, end = self.span(k)
         array = self.group[name]
-        if not (file := self._chunk(name, k, array.ndim)).exists():  # it would be read as NaN
+        if not (file := self.path / self._chunk(name, k, array.ndim)).exists():  # it would be read as NaN
             raise InputError(f"{file}: is missing; call the study again, which computes this shard anew")
         try:
             return array[begin:end]
@@ -206,7 +210,7 @@ def attributes(path: Path, remedy: str = "give another path, or remove it") -> d
     try:
         about = dict(zarr.open_group(str(path), mode="r").attrs)
     except Exception:  # anything that zarr cannot read was not written here
-        _refuse_damaged(path / "zarr.json")
+        _refuse_damaged(path / METADATA)
         about = {}
     if about.get("format") != FORMAT:
         raise InputError(f"{path}: exists and is not the store of a study; {remedy}")
@@ -279,7 +283,7 @@ def _create(plan: Plan, path: Path, store: Store) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an extension of Zarr v3, which xarray reads
         zarr.consolidate_metadata(str(path))
-    _sort_members(path / "zarr.json")
+    _sort_members(path / METADATA)
 
 
 def _sort_members(file: Path) -> None:

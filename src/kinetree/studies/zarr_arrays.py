@@ -1,7 +1,8 @@
-"""Arrays of stores in the format Zarr v3: their metadata, and the bytes of their chunks."""
+"""Arrays of stores in the format Zarr v3: their metadata, and their chunks."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,16 +32,13 @@ def create_array(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, .
     )  # fmt: skip
 
 
-def encode_chunk(values: np.ndarray, count: int) -> bytes:
-    """Return the bytes of a chunk of `count` rows as Zarr writes them: little-endian, by Zstandard, with a CRC-32C."""
-    checksum = package("google_crc32c").value
-    zstd = package("numcodecs.zstd")
-    if len(values) < count:
-        rest = np.full((count - len(values), *values.shape[1:]), fill(values.dtype), dtype=values.dtype)
-        values = np.concatenate([values, rest])
-    plain = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes()
-    packed = bytes(zstd.Zstd(level=LEVEL, checksum=False).encode(plain))
-    return packed + checksum(packed).to_bytes(4, "little")
+def write_rows(folder: Path, rows: slice, arrays: dict[str, np.ndarray]) -> None:
+    """Write rows of arrays into a folder that has the consolidated metadata of a store, also chunks without numbers."""
+    zarr = package("zarr")
+    with zarr.config.set({"array.write_empty_chunks": True}):
+        group = zarr.open_group(str(folder), mode="r+")
+        for name, values in arrays.items():
+            group[name][rows] = values
 
 
 def fill(dtype: Any) -> Any:
