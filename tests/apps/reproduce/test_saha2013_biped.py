@@ -26,7 +26,7 @@ def test_the_paper_holds(number, tmp_path, monkeypatch):
     (entry,) = reproduce.select_entries([f"saha2013-figure-{number}"])
     outcome = entry.run(tmp_path)
     assert outcome.verdict is not Verdict.NOT_REPRODUCED, outcome.reason
-    assert outcome.verdict is Verdict.WITH_STAND_INS and "that comes with ReDySim" in outcome.reason
+    assert outcome.verdict is Verdict.STATEMENT_HOLDS and "that comes with ReDySim" in outcome.reason
     with outcome.files[1].open() as file:
         heads, *rows = csv.reader(file)
     assert len(rows) == 21 and heads[0] == "t" and len(heads) == {12: 7, 13: 37, 14: 13}[number]

@@ -21,6 +21,8 @@ class Source(Enum):
 
     PRINTED = "the paper prints"
     STATED = "the paper states"
+    DATA = "the paper's data"
+    """An input that the paper prints: no result is compared."""
     REFEREE = "independent"
     """A second computation or an exact solution of ours, which is no evidence about the paper."""
 
@@ -66,13 +68,13 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """What the checks show; referees alone show nothing about a paper."""
-        sources = {check.source for check in self.checks} - {Source.REFEREE}
+        """What the checks show; referees and data alone show nothing about the results of a paper."""
+        sources = {check.source for check in self.checks} & {Source.PRINTED, Source.STATED}
         if self.failed or not sources:
             return Verdict.NOT_REPRODUCED
-        if self.stand_ins:
-            return Verdict.WITH_STAND_INS
-        return Verdict.REPRODUCED if Source.PRINTED in sources else Verdict.STATEMENT_HOLDS
+        if Source.PRINTED not in sources:
+            return Verdict.STATEMENT_HOLDS
+        return Verdict.WITH_STAND_INS if self.stand_ins else Verdict.REPRODUCED
 
     @property
     def reason(self) -> str:
@@ -82,10 +84,10 @@ class Outcome:
                 return "; ".join(f"{check.states}: {check.found}" for check in self.failed)
             case Verdict.NOT_REPRODUCED:
                 return "nothing that the paper prints or states is compared"
-            case Verdict.WITH_STAND_INS:
-                return f"not printed: {'; '.join(self.stand_ins)}"
-            case Verdict.STATEMENT_HOLDS:
+            case Verdict.STATEMENT_HOLDS if not self.stand_ins:
                 return self.unprinted or "the paper prints no numbers of the result"
+            case Verdict.WITH_STAND_INS | Verdict.STATEMENT_HOLDS:
+                return f"not printed: {'; '.join(self.stand_ins)}"
             case Verdict.REPRODUCED:
                 return "; ".join(c.states for c in self.checks if c.source is Source.PRINTED)
 

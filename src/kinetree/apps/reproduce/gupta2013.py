@@ -24,7 +24,7 @@ def seven_masses(folder: Path) -> Outcome:
     masses, places = points.masses.round(15) + 0.0, points.positions - tip
     headings = ("point", "mass [kg]", "printed [kg]", "x [m]", "y [m]", "z [m]")
     rows = tuple(
-        (str(k), f"{m:.6f}", f"{p:.3f}", *(f"{x:+.6f}" for x in r))
+        (str(k), f"{round(m, 6) + 0.0:.6f}", f"{p:.3f}", *(f"{x:+.6f}" for x in r))
         for k, (m, p, r) in enumerate(zip(masses, PRINTED, places, strict=True), 1)
     )
     cut = np.trunc(masses * 1000) / 1000
