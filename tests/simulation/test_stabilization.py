@@ -9,10 +9,9 @@ from scipy.integrate import solve_ivp
 import everyday
 import kinetree as kt
 from cut_rings import four_bar, moving
-from kinetree.compiler.lower.closing_steps import allowed_gaps
+from kinetree.compiler.lower.closing_steps import ASTRAY, allowed_gaps
 from kinetree.errors import InputError, ModelError, UnknownNameError
 from kinetree.model.scales import largest_length
-from kinetree.simulation.methods.lane_states import ASTRAY
 from planar_loops import free_rod
 from tolerance import assert_close
 

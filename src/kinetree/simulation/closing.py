@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,17 +12,26 @@ from ..algebra.arrays import Numbers
 from ..algebra.scalars import maximum, where
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
+from ..compiler.lanes.form import Kernel
 from ..compiler.lower.build import Request, is_long, tree_maker
-from ..compiler.lower.closing_steps import allowed_gaps, closing_step, displace, gap_in_parts, largest
+from ..compiler.lower.closing_steps import (
+    ASTRAY,
+    NEAR_ROUNDS,
+    allowed_gaps,
+    closing_step,
+    displace,
+    gap_in_parts,
+    largest,
+)
 from ..compiler.lower.loop_pattern import closing, iterate
 from ..dynamics import closed
 from ..model.mechanism import Mechanism, kept_with_mechanism, parameter_arguments
 from ..model.scales import loop_units
 from ..runtime.function import Function
-from ..runtime.native import native
+from ..runtime.native import native_kernel
 from ..system import System
 from .acting.drives import Drives
-from .methods.lane_states import ASTRAY, ROUNDS
+from .methods.lane_states import closing_kernel
 from .outcomes import Ending, Outcome
 from .run_states import Run
 
@@ -93,7 +103,7 @@ def name_open_equation(mechanism: Mechanism, residual: np.ndarray) -> str:
 
 
 SLACK = 10.0
-"""The gap that functions of long mechanisms do not correct, in parts of the allowed gap: their sums are longer, and
+"""The gap that functions of long mechanisms do not correct, relative to the allowed gap: their sums are longer, and
 rounding grows with them."""
 
 
@@ -163,92 +173,8 @@ def _newton_step(
     return there, speed, gap
 
 
-class Steps(Protocol):
-    """Steps of Newton's method on batches: gaps in parts of the allowed ones, corrected positions, and velocities."""
-
-    def gap(self, q: Numbers) -> Numbers:
-        """Return the gap of each position, [..., 1]."""
-        ...
-
-    def moved(self, q: Numbers) -> Numbers:
-        """Return each position after one step."""
-        ...
-
-    def speed(self, q: Numbers) -> Numbers:
-        """Return the velocities that keep the loops closed and are nearest to the given ones."""
-        ...
-
-
-class _ProgramSteps:
-    """Steps by a `closing_program`, which computes all results at once."""
-
-    def __init__(self, once: Callable[[Numbers], tuple[Numbers, Numbers, Numbers]]) -> None:
-        self._once, self._at = once, np.empty(0)
-        self._found = np.empty(0), np.empty(0), np.empty(0)
-
-    def _results(self, q: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        if self._at is not q:
-            self._at, self._found = q, self._once(q)
-        return self._found
-
-    def moved(self, q: Numbers) -> Numbers:
-        return self._results(q)[0]
-
-    def speed(self, q: Numbers) -> Numbers:
-        return self._results(q)[1]
-
-    def gap(self, q: Numbers) -> Numbers:
-        return self._results(q)[2]
-
-
-class _FunctionSteps:
-    """Steps by compiled functions, each computed when it is needed."""
-
-    def __init__(self, of: dict[str, Any], allowed: Numbers, qd: Numbers, more: tuple) -> None:
-        self._of, self._allowed, self._qd, self._more = of, allowed, qd, more
-
-    def moved(self, q: Numbers) -> Numbers:
-        return self._of["integrate"](q, self._of["closing_step"](q, *self._more), *self._more)
-
-    def speed(self, q: Numbers) -> Numbers:
-        return self._of["closing_speed"](q, self._qd, *self._more)
-
-    def gap(self, q: Numbers) -> Numbers:
-        residual = self._of["closure_residual"](q, *self._more)
-        return np.abs(residual / self._allowed).max(axis=-1, keepdims=True) / SLACK
-
-
-class Closer:
-    """The closing of loops for batches of states; `steps(qd, parameters, t)` returns the steps of Newton's method."""
-
-    def __init__(self, steps: Callable[[Numbers, Numbers | None, Numbers], Steps]) -> None:
-        """Store the steps."""
-        self._steps = steps
-
-    @classmethod
-    def of_program(cls, program: Program) -> Closer:
-        """Return the Closer of a compiled `closing_program`."""
-        compiled = native(program)
-        count = program.inputs[3].size if len(program.inputs) > 3 else 0
-
-        def steps(qd: Numbers, parameters: Numbers | None, t: Numbers) -> Steps:
-            # held torques may come after the parameters
-            more = (parameters[..., :count],) if parameters is not None and count else ()
-            return _ProgramSteps(lambda q: compiled(t, q, qd, *more))
-
-        return cls(steps)
-
-    @classmethod
-    def of_functions(cls, mechanism: Mechanism, function: Callable[[str], Function] | None = None) -> Closer:
-        """Return the Closer of a mechanism that is too long for a Program; `function` returns functions by name."""
-        make = function or (lambda name: Function(mechanism, Request(name)))
-        names = ("closure_residual", "closing_step", "closing_speed", "integrate")
-        of, allowed = {name: make(name).gufunc for name in names}, allowed_gaps(mechanism)
-
-        def steps(qd: Numbers, parameters: Numbers | None, t: Numbers) -> Steps:
-            return _FunctionSteps(of, allowed, qd, parameter_arguments(parameters))
-
-        return cls(steps)
+class Closer(Protocol):
+    """The closing of loops for batches of states."""
 
     def close(
         self, q: Numbers, qd: Numbers, parameters: Numbers | None = None, t: Numbers = START
@@ -257,10 +183,61 @@ class Closer:
 
         Driven coordinates become those of the times t [..., 1].
         """
-        steps = self._steps(qd, parameters, t)
+        ...
+
+
+@dataclass(frozen=True)
+class CompiledCloser:
+    """A Closer that is one compiled function (t, q, qd[, parameters]) -> (q, qd), with a number of parameters.
+
+    The function is a gufunc, or a kernel on a GPU, made of the kernel that time steps contain too.
+    """
+
+    function: Callable[..., tuple[Numbers, ...]]
+    parameters: int = 0
+
+    @classmethod
+    def of_program(
+        cls, program: Program, dtype: str = "float64", build: Callable[[Kernel, str], Any] = native_kernel
+    ) -> CompiledCloser:
+        """Return the Closer of a `closing_program`; `build` compiles a kernel for numbers of a precision."""
+        count = program.inputs[3].size if len(program.inputs) > 3 else 0
+        return cls(build(closing_kernel(program, dtype=dtype), dtype), count)
+
+    def close(
+        self, q: Numbers, qd: Numbers, parameters: Numbers | None = None, t: Numbers = START
+    ) -> tuple[Numbers, Numbers]:
+        """Return states with their loops closed."""
+        given = [t, q, qd]
+        if parameters is not None and self.parameters:  # held torques may come after the parameters
+            given.append(parameters[..., : self.parameters])
+        lead = np.broadcast_shapes(*(x.shape[:-1] for x in given))
         with np.errstate(all="ignore"):
-            q = iterate(steps.gap, steps.moved, q, ROUNDS)
-            speed, lost = steps.speed(q), steps.gap(q) > ASTRAY["float64"]
+            found = self.function(*(np.broadcast_to(x, (*lead, x.shape[-1])) for x in given))
+        return found[0], found[1]
+
+
+class LongCloser:
+    """A Closer of a mechanism that is too long for a Program, by compiled functions, which `function` returns."""
+
+    def __init__(self, mechanism: Mechanism, function: Callable[[str], Function]) -> None:
+        """Look up or compile the functions."""
+        names = ("closure_residual", "closing_step", "closing_speed", "integrate")
+        self._residual, self._step, self._speed, self._integrate = (function(name).gufunc for name in names)
+        self._allowed = SLACK * allowed_gaps(mechanism)
+
+    def close(
+        self, q: Numbers, qd: Numbers, parameters: Numbers | None = None, t: Numbers = START
+    ) -> tuple[Numbers, Numbers]:
+        """Return states with their loops closed; no joint is driven."""
+        more = parameter_arguments(parameters)
+
+        def gap(q: Numbers) -> Numbers:
+            return np.abs(self._residual(q, *more) / self._allowed).max(axis=-1, keepdims=True)
+
+        with np.errstate(all="ignore"):
+            q = iterate(gap, lambda q: self._integrate(q, self._step(q, *more), *more), q, NEAR_ROUNDS)
+            speed, lost = self._speed(q, qd, *more), gap(q) > ASTRAY["float64"]
             return np.where(lost, np.nan, q), np.where(lost, np.nan, speed)
 
 
@@ -269,8 +246,8 @@ def closer_of(system: System) -> Closer:
 
     def made() -> Closer:
         if is_long(system.mechanism):
-            return Closer.of_functions(system.mechanism, system.function)
-        return Closer.of_program(closing_program(system.mechanism))
+            return LongCloser(system.mechanism, system.function)
+        return CompiledCloser.of_program(closing_program(system.mechanism))
 
     return system._parts.part("closer", made)
 

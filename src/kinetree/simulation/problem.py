@@ -24,7 +24,7 @@ from .acting.drives import Drives
 from .acting.instants import Force
 from .acting.point_forces import forces_of
 from .acting.rates import acting
-from .closing import Closer, closer_of, closing_program
+from .closing import Closer, CompiledCloser, closer_of, closing_program
 from .methods.table import Method
 from .options import (
     RunOptions,
@@ -130,7 +130,7 @@ class Problem:
         """The compiled closing of the loops of states, with driven coordinates at their values of a time."""
         if (drives := self.drives) is None:
             return closer_of(self.system)
-        made = lambda: Closer.of_program(closing_program(self.mechanism, drives=drives))  # noqa: E731
+        made = lambda: CompiledCloser.of_program(closing_program(self.mechanism, drives=drives))  # noqa: E731
         return self.kept.part(("closer", self.acting_key), made)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from .._support.checks import positive
 from ..compiler.lower.build import tree_maker
-from ..compiler.lower.sweeps import Tree
-from ..dynamics import closed, states
+from ..compiler.lower.closing_steps import closing_step, displace
+from ..dynamics import closed
 from ..errors import InputError, argument
 from ..model.axes import entries
 from ..model.mechanism import Mechanism
@@ -116,9 +116,8 @@ def close_from_locked(
 
     Two rounds of Newton's method suffice in a stage of a time step, which begins near a closed position.
     """
-    make = tree_maker(mechanism, dtype)
     q, qd = given["q"], given["qd"]
     for _ in range(rounds):
-        step = closed.closing_step(make(mechanism, given | {"q": q}), locked)
-        q = states.integrate(Tree(mechanism, given | {"q": q, "qd": step}))
-    return q, closed.closing_speed(make(mechanism, given | {"q": q, "qd": qd}), locked)
+        now = given | {"q": q}
+        q = displace(mechanism, now, closing_step(mechanism, now, locked, dtype)[1])
+    return q, closed.closing_speed(tree_maker(mechanism, dtype)(mechanism, given | {"q": q, "qd": qd}), locked)

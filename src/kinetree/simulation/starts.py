@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .._support.checks import leading_shape, real_array
 from .._support.identity import value_text
 from ..algebra.arrays import Numbers
-from ..compiler.lower.closing_steps import allowed_gaps
+from ..compiler.lower.closing_steps import ASTRAY, allowed_gaps
 from ..compiler.lower.loop_pattern import RANK
 from ..errors import Advice, InputError
 from ..model.axes import quaternion_places
@@ -21,7 +21,6 @@ from ..model.mechanism import Mechanism, parameter_arguments
 from ..model.scales import loop_units
 from ..system import System
 from .closing import closer_of, name_open_equation
-from .methods.lane_states import ASTRAY
 
 if TYPE_CHECKING:
     from ..backends.cuda.libraries import Library

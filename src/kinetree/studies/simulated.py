@@ -15,7 +15,7 @@ from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels
 from ..simulation.acting.driven import combine_controls
 from ..simulation.acting.drives import Drives, drives_of
-from ..simulation.closing import Closer, closing_program
+from ..simulation.closing import Closer, CompiledCloser, closing_program
 from ..simulation.options import RunOptions, control_of
 from ..simulation.outcomes import Outcome
 from ..simulation.run_states import output_times
@@ -136,7 +136,7 @@ class Simulated:
         """Return the closing of velocities that keeps some of them."""
         mechanism = self.system.mechanism
         return self.system._parts.part(
-            ("closer", held), lambda: Closer.of_program(closing_program(mechanism, locked=held))
+            ("closer", held), lambda: CompiledCloser.of_program(closing_program(mechanism, locked=held))
         )
 
 

@@ -24,7 +24,14 @@ from .sweeps import Tree
 # --- Gaps of loops that are attributed to rounding, in proportion to the size of a mechanism ---
 
 GAP = {"float64": 1e-13, "float32": 5e-6}
-"""The largest gap that is not corrected, in radians and in parts of the largest length: the size of rounding errors."""
+"""The largest gap that runs do not correct, in radians and relative to the largest length: the size of rounding."""
+
+ASTRAY = {"float64": 1e6, "float32": 1e3}
+"""The gap relative to the allowed one above which loops of runs count as open; smaller gaps may remain near singular
+positions."""
+
+NEAR_ROUNDS = 10
+"""The most full steps of Newton's method from near a closed position; after a time step, two are usual."""
 
 
 def allowed_gaps(mechanism: Mechanism, dtype: str = "float64") -> np.ndarray:
@@ -43,7 +50,7 @@ Scalars = list[Any]
 
 
 def gap_in_parts(mechanism: Mechanism, residual: Sequence[Any], dtype: str = "float64") -> Any:
-    """Return the largest residual in parts of the allowed gap."""
+    """Return the largest residual relative to the allowed gap."""
     allowed = allowed_gaps(mechanism, dtype).tolist()
     return largest([x * (1.0 / a) for x, a in zip(residual, allowed, strict=True)])
 
@@ -69,7 +76,7 @@ def largest(xs: Sequence[Any]) -> Any:
 # --- Newton's method until the loops are closed to rounding, for each lane by itself ---
 
 ROUNDS = 60
-"""The most steps from one start; from near a closed position it takes three."""
+"""The most steps, of which some are halved, from a start that may be far from a closed position."""
 FINE, NEARLY = 1e-14, 1e-10
 """Gaps that are not corrected, and gaps that are not corrected if a step does not halve them [lengths, rad]."""
 SHORTEST = 2.0**-12

@@ -13,7 +13,7 @@ from ...algebra.arrays import Numbers
 from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...runtime.native import native, native_kernel
-from ..closing import Closer
+from ..closing import CompiledCloser
 from ..methods.protocol import Scheme
 from ..methods.tangent_states import Varied
 from .programs import along
@@ -56,7 +56,7 @@ class TangentCloser:
         inputs = [a for a in closing.inputs if a.name != "h"]  # the length of a step has no effect
         alone = closing.with_inputs(inputs, {})
         self.varied, self.inputs = varied, inputs
-        self._closer, self._along = Closer.of_program(alone), native(along(alone))
+        self._closer, self._along = CompiledCloser.of_program(alone), native(along(alone))
 
     def close(self, q: Numbers, qd: Numbers, parameters: Numbers | None, t: Numbers) -> tuple[Numbers, Numbers]:
         """Return states with their loops closed; NaN if the loops do not close."""

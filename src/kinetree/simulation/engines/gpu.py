@@ -16,8 +16,9 @@ import numpy as np
 from ..._support.interruption import keep_in_interrupt
 from ...errors import InputError
 from ..acting.drives import drives_of
+from ..closing import CompiledCloser
 from ..events import Watch
-from ..methods.stepper import KernelCloser, Stepper, stepper
+from ..methods.stepper import Stepper, stepper
 from ..methods.table import METHODS
 from ..outcomes import OF_KERNEL, Ending, Endings, Outcome
 from ..problem import Problem
@@ -270,9 +271,10 @@ class _Kept:
         for name, x in (shared | own).items():
             self._fill(name, x)
         self.kernel.start(self._places(self.kernel, begin), end + 1 - begin, n)
-        if isinstance(self.made.closer, KernelCloser) and self.made.adaptive:
+        closer = self.made.closer if self.made.adaptive else None
+        if isinstance(closer, CompiledCloser):
             for j in range(begin + 1, end + 1):
-                self._close(j, self.made.closer.kernel)
+                self._close(j, closer.function)
         if self.made.adaptive:
             evaluations, accepted, rejected, self.code, _, self.step = self._read("report")
             self.evaluations, self.steps = self.evaluations + evaluations.sum(), self.steps + accepted + rejected
@@ -295,8 +297,10 @@ class _Kept:
                 places += [address, 0 if a.shared else size, *core]
         return places
 
-    def _close(self, j: int, kernel: LaneKernel) -> None:
-        """Close the loops of the samples at one time, which are interpolated between steps."""
+    def _close(self, j: int, kernel: Any) -> None:
+        """Close the loops of the samples at one time, which are interpolated between steps; no joint is driven."""
+        if "t" not in self.memory:
+            self._fill("t", np.zeros(self.count))
         rows = {name: x.shape[1] * self.count * self.dtype.itemsize for name, x in self.samples.items()}
         at = {name: self.places[name] + j * rows[name] for name in rows}
         spare = {name: self._spare(name, rows[name]) for name in rows}

@@ -29,7 +29,7 @@ from ..acting.joint_forces import JointDamper, JointFriction, JointSpring, requi
 from ..acting.rates import loads_and_drives
 from ..acting.sampled import Law
 from ..arguments import spread
-from ..closing import Closer
+from ..closing import LongCloser
 from ..events import Watch
 from ..loads_at_samples import zeros
 from ..methods.fixed_steps import RK4
@@ -163,8 +163,8 @@ class March:
             self._others = native(program)
         self._flat = mechanism.nq == mechanism.nv
         self._quaternions = np.array(quaternion_places(mechanism), dtype=int)[:, None] + np.arange(4)
-        self._closer = Closer.of_functions(mechanism, function) if mechanism.closures else None
         self._make = function or (lambda name, **options: Function(mechanism, Request(name, **options)))
+        self._closer = LongCloser(mechanism, self._make) if mechanism.closures else None
         self._functions: dict[tuple[str, bool], Any] = {}
         self._before: State | None = None
         self._evaluations = 0

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Array, Block, Value
 from ...compiler.lanes.form import Kernel, Kind
-
-ROUNDS = 10
-"""The most steps of Newton's method to close the loops of a state; after a time step, two are usual."""
-
-ASTRAY = {"float64": 1e6, "float32": 1e3}
-"""The gap, in parts of the allowed one, above which loops count as open; smaller gaps may remain near singular
-positions."""
+from ...compiler.lower.closing_steps import ASTRAY, NEAR_ROUNDS
 
 
 class LaneStates:
@@ -109,20 +103,39 @@ class LaneStates:
         if not self.closing:
             return
         k = self.k
-        self.inputs[0] = now
-        self.shut.value, self.rounds.value = False, 0
-        with k.repeat() as turn:
-            self.copy(state, self.inputs, shift=1)
+
+        def step() -> Value:
+            self.place_state(state, now)
             k.call("closing", self.inputs, self.closed)
-            before, small = self.shut.value, ~(self.closed[self.n] > 1.0)
-            rounds = self.rounds.value + 1
-            self.rounds.value = rounds
-            after = before | (small | (rounds >= ROUNDS))
+            return self.closed[self.n]
+
+        def move(before: Value, after: Value) -> None:
             for first, count, change in ((0, self.nq, ~after), (self.nq, self.nv, after & ~before)):
                 with k.loop(count) as j:
                     at = j + first
                     state[at] = change.where(self.closed[at], state[at])
-            self.shut.value = after
+
+        self.repeat_closing(step, move)
+
+    def place_state(self, state: Block, now: Any) -> None:
+        """Write a state and its time into the inputs."""
+        self.inputs[0] = now
+        self.copy(state, self.inputs, shift=1)
+
+    def repeat_closing(self, step: Callable[[], Value], move: Callable[[Value, Value], None]) -> None:
+        """Write Newton's method: `step` writes a step and returns the gap before it, until that is 1 in every lane.
+
+        `move` writes what changes with a step: coordinates until a lane ends (`~after`), and velocities by the step
+        with which it does (`after & ~before`), which is number `self.rounds`.
+        """
+        k = self.k
+        self.shut.value, self.rounds.value = False, 0
+        with k.repeat() as turn:
+            gap = step()
+            before, rounds = self.shut.value, self.rounds.value + 1
+            after = before | (~(gap > 1.0) | (rounds >= NEAR_ROUNDS))
+            move(before, after)
+            self.rounds.value, self.shut.value = rounds, after
             turn.again = k.any(~after)
 
     def close_or_lose(self, state: Block, now: Value) -> None:
@@ -329,14 +342,22 @@ class RunsOfLanes(LaneStates):
         return ((self.q, self.nq, 0), (self.qd, self.nv, self.nq))
 
 
-# --- A kernel that closes the loops of states, for samples that are interpolated between steps ---
+# --- A kernel that closes the loops of states: starts of runs, and samples that are interpolated between steps ---
 
 
-def closing_kernel(closing: Program, *, dtype: str) -> Kernel:
-    """Return (q0, qd0[, parameters], times) -> (q, qd, q_end, qd_end, report); the closed states are q_end and qd_end.
-
-    The arguments are those of the other kernels. The times may be none, and the other outputs are not written.
-    """
-    runs = RunsOfLanes("closing_states", closing, 1, (), closing, dtype=dtype, shared=(), report=())
-    runs.close_or_lose(runs.y, runs.k.constant(0.0, Kind.LANE))
-    return runs.kernel()
+def closing_kernel(closing: Program, *, dtype: str = "float64") -> Kernel:
+    """Return (t, q0, qd0[, parameters]) -> (q_end, qd_end): states with their loops closed, or NaN if they are open."""
+    k = Builder("closing_states", {"closing": closing})
+    names = {"q": "q0", "qd": "qd0"}
+    t, q0, qd0, *more = (k.array(names.get(a.name, a.name), a.size) for a in closing.inputs)
+    q_end, qd_end = (k.array(f"{a.name}_end", a.size, output=True) for a in closing.outputs[:2])
+    states, now = LaneStates(k, closing, 1, (), closing, dtype), k.block("now")
+    with k.each_lane():
+        now.value = t[0]
+        states.read((q0, qd0), states.y)
+        for array in more:
+            states.give(array)
+    states.close_or_lose(states.y, now.value)
+    with k.each_lane():
+        states.write(states.y, (q_end, qd_end))
+    return k.kernel()

@@ -15,7 +15,8 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Array, Block, Value
 from ...compiler.lanes.form import Kernel, Kind
-from .lane_states import ROUNDS, LaneStates, dot
+from ...compiler.lower.closing_steps import NEAR_ROUNDS
+from .lane_states import LaneStates, dot
 from .protocol import Centering, Row, Scheme
 
 
@@ -35,7 +36,7 @@ class ReverseStep:
         if self.centering:
             self.begun, self.ended = k.block("begun", n), k.block("ended", n)
         if states.closing:
-            self.iterates, self.last = k.block("iterates", n * ROUNDS), k.block("last")
+            self.iterates, self.last = k.block("iterates", n * NEAR_ROUNDS), k.block("last")
 
     def repeat_step(self, begin: Value, h: Value) -> None:
         """Write the stages of the step and its end `z`, before quaternions are scaled and loops are closed."""
@@ -150,22 +151,21 @@ class ReverseStep:
     def iterate(self, now: Value) -> None:
         """Write Newton's method on the state y as a time step does, and keep its iterates and the last of each lane."""
         states, k, n = self.states, self.k, self.states.n
-        states.shut.value, states.rounds.value = False, 0
         self.last.value = 0.0
-        with k.repeat() as turn:
-            rounds = states.rounds.value
+
+        def step() -> Value:
             with k.loop(n) as j:
-                self.iterates[rounds * n + j] = states.y[j]
-            states.inputs[0] = now
-            states.copy(states.y, states.inputs, shift=1)
+                self.iterates[states.rounds.value * n + j] = states.y[j]
+            states.place_state(states.y, now)
             k.call("closing", states.inputs, states.closed)
-            before, small = states.shut.value, ~(states.closed[n] > 1.0)
-            after = before | (small | (rounds + 1 >= ROUNDS))
-            self.last.value = (after & ~before).where(k.number(rounds), self.last.value)
+            return states.closed[n]
+
+        def move(before: Value, after: Value) -> None:
+            self.last.value = (after & ~before).where(k.number(states.rounds.value), self.last.value)
             with k.loop(states.nq) as j:
                 states.y[j] = after.where(states.y[j], states.closed[j])
-            states.rounds.value, states.shut.value = rounds + 1, after
-            turn.again = k.any(~after)
+
+        states.repeat_closing(step, move)
 
     def place(self, state: Block, now: Any, h: Any) -> None:
         """Write a state, a time and the parameters into the inputs of a product; steps of length h may also read h."""

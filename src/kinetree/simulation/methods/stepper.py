@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ...algebra.arrays import Numbers
 from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...model.axes import quaternion_places
@@ -18,9 +15,8 @@ from ...runtime.native import native_kernel
 from ..acting.drives import Drives, drives_of
 from ..acting.instants import Controller, Force
 from ..acting.rates import centered_scheme
-from ..closing import Closer, closing_program
+from ..closing import Closer, CompiledCloser, closing_program
 from ..stabilization import Baumgarte, Loops, locked_by
-from .lane_states import closing_kernel
 from .protocol import Integrator, Scheme
 
 if TYPE_CHECKING:
@@ -49,13 +45,12 @@ class Stepper:
         return self.method.adaptive
 
     @cached_property
-    def closer(self) -> Closer | KernelCloser | None:
+    def closer(self) -> Closer | None:
         """The closing of loops for states between steps; None without loops."""
         if self.closing is None:
             return None
-        if self.device is None:
-            return Closer.of_program(self.closing)
-        return KernelCloser(self._on_device(closing_kernel(self.closing, dtype=self.dtype)))
+        build = native_kernel if self.device is None else lambda kernel, _: self._on_device(kernel)
+        return CompiledCloser.of_program(self.closing, self.dtype, build)
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -84,26 +79,6 @@ class Stepper:
 
         assert self.device is not None, "a kernel on a GPU requires one"
         return LaneKernel(kernel, self.dtype, self.device)
-
-
-class KernelCloser:
-    """The closing of loops on a GPU, for states at several times."""
-
-    def __init__(self, kernel: LaneKernel) -> None:
-        """Store the kernel of `closing_states`."""
-        self.kernel = kernel
-
-    def close(
-        self, q: Numbers, qd: Numbers, parameters: Numbers | None = None, t: Numbers | None = None
-    ) -> tuple[Numbers, Numbers]:
-        """Return states [..., nt, .] with their loops closed; NaN if the loops do not close. No joint is driven."""
-        more = () if parameters is None else (parameters[..., 0, :],)
-        closed = np.empty_like(q), np.empty_like(qd)
-        for j in range(q.shape[-2]):
-            _, _, *found, _ = self.kernel(q[..., j, :], qd[..., j, :], *more, np.zeros(0))
-            for x, y in zip(closed, found, strict=True):
-                x[..., j, :] = y
-        return closed
 
 
 def stepper(

@@ -15,7 +15,7 @@ from ...compiler.ir.program import Array, Program
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
-from .lane_states import ROUNDS, RunsOfLanes, dot
+from .lane_states import RunsOfLanes, dot
 
 
 @dataclass(frozen=True)
@@ -139,16 +139,14 @@ class TangentRuns(RunsOfLanes):
         closing = self.closings
         if closing is None:
             return
-        k, n0 = self.k, self.nq0 + self.nv0
-        self.shut.value, self.rounds.value = False, 0
-        with k.repeat() as turn:
+        k = self.k
+
+        def step() -> Value:
             self.place(state, now)
             closing.evaluate()
-            gap = closing.found[n0]
-            before, small = self.shut.value, ~(gap > 1.0)
-            rounds = self.rounds.value + 1
-            self.rounds.value = rounds
-            after = before | (small | (rounds >= ROUNDS))
+            return closing.found[self.nq0 + self.nv0]
+
+        def move(before: Value, after: Value) -> None:
             moved, ends = ~after, after & ~before
             with k.loop(self.columns) as c:
                 closing.along(state, c)
@@ -164,9 +162,9 @@ class TangentRuns(RunsOfLanes):
                 state[j] = moved.where(closing.found[j], state[j])
             with k.loop(self.nv0) as j:
                 state[j + self.nq] = ends.where(closing.found[j + self.nq0], state[j + self.nq])
-            self.closed[self.n] = before.where(self.closed[self.n], gap)
-            self.shut.value = after
-            turn.again = k.any(~after)
+            self.closed[self.n] = before.where(self.closed[self.n], closing.found[self.nq0 + self.nv0])
+
+        self.repeat_closing(step, move)
 
     def normalize(self, state: Block) -> None:
         """Write the division of every quaternion by its length, and the derivatives of this division."""
