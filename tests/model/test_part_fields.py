@@ -73,3 +73,14 @@ def test_lists_and_arrays_are_taken():
     built = kt.build_mechanism("m", [body], [kt.Joint("j", "revolute", "ground", "b", axis=[0, 1, 0])])  # type: ignore
     assert built.bodies[0].com == (0.1, 0.2, 0.3)
     assert built.joints[0].axis == (0.0, 1.0, 0.0)
+
+
+def test_one_number_is_the_limit_of_a_joint_with_one_coordinate():
+    """Give limits as numbers, and read them as tuples."""
+    given = kt.Limits(lower=-0.7, upper=2, velocity=3.1, effort=(40.0,))
+    assert given == kt.Limits((-0.7,), (2,), (3.1,), (40.0,))
+    body = kt.Body("b", 1.3, (0.1, 0.2, 0.3), (0.2, 0.3, 0.4, 0.0, 0.0, 0.0))
+    arm = kt.build_mechanism("arm", [body], [kt.Joint("j", "revolute", "ground", "b", limits=given)])
+    assert arm.joints[0].limits.lower == (-0.7,)
+    with pytest.raises(kt.ModelError, match="limits"):
+        kt.build_mechanism("arm", [body], [kt.Joint("j", "spherical", "ground", "b", limits=given)])

@@ -51,7 +51,8 @@ def free_numbers(mechanism: Mechanism, patterns: Iterable[str]) -> Mechanism:
     chosen: dict[str, Adjustable | None] = {}
     for pattern in patterns:
         if not isinstance(pattern, str):
-            raise InputError(f"with_free takes patterns of names such as 'mass.*', not {brief(pattern)}")
+            what = f"with_free takes patterns of names such as 'mass.*', not {brief(pattern)}"
+            raise InputError(f"{what}; give each pattern as an argument of its own")
         chosen |= dict.fromkeys(p.name for p in mechanism.parameters if fnmatchcase(p.name, pattern))
         found = _matching(known, pattern)
         if not found and not any(fnmatchcase(p.name, pattern) for p in mechanism.parameters):

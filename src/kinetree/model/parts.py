@@ -100,12 +100,21 @@ class Body:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of coordinates [rad or m], velocities [rad/s or m/s] and forces [N m or N]; an empty tuple means none."""
+    """Bounds of coordinates [rad or m], velocities [rad/s or m/s] and forces [N m or N]; an empty tuple means none.
+
+    One number is that of a joint with one degree of freedom.
+    """
 
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
     velocity: tuple[float, ...] = ()
     effort: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Make tuples of single numbers."""
+        for name, value in list(vars(self).items()):
+            if isinstance(value, float | int):
+                object.__setattr__(self, name, (value,))
 
 
 @dataclass(frozen=True)
@@ -118,8 +127,8 @@ class Joint:
     number per degree of freedom; one number holds for all of them.
 
     `child_placement` is for a child whose data are not given at the joint, as in a CAD file: the pose of the joint's
-    frame in the given frame of the child. `assemble` moves all data of the child into the joint's frame, in which the
-    axes are. The given frame remains as the frame "<child>_frame".
+    frame in the given frame of the child. `build_mechanism` moves all data of the child into the joint's frame, in
+    which the axes are. The given frame remains as the frame "<child>_frame".
     """
 
     name: str

@@ -181,7 +181,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Opened:
-    """A tree and its loops: joints, loops, forces and guess for `assemble`, the cuts, and the pairs reversed."""
+    """A tree and its loops: joints, loops, forces and guess for `build_mechanism`, the cuts, and the pairs reversed."""
 
     joints: tuple[Joint, ...]
     loops: tuple[Loop, ...]

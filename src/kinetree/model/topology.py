@@ -47,7 +47,7 @@ def depth_order(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[list[B
 def check_depth_order(mechanism: Mechanism) -> None:
     """Raise ModelError unless body i is the child of joint i, parents are first, and branches are contiguous.
 
-    Mechanisms made by `assemble` are in this order. Files list parts in it, and other libraries compute in it.
+    Mechanisms made by `build_mechanism` are in this order. Files list parts in it, and other libraries compute in it.
     """
     above: list[int] = []  # the path to the last body
     for i, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):

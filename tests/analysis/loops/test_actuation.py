@@ -194,3 +194,18 @@ def test_wrong_names_and_weights_are_told():
         arm.actuation(q, qd, qdd, ["crank"], weights={"crank": 0})
     with pytest.raises(InputError, match="inverse_dynamics: qdd\\[1\\] is nan"):
         arm.actuation(q, qd, [0.0, np.nan, 0.0], ["crank"])
+
+
+def test_torques_that_vanish_are_not_missing():
+    """Hold a crank at its dead center, where gravity acts along the links and no torque is needed but for rounding."""
+    arm = kt.load("slider_crank")
+    for turns in (0, 1, 3):
+        q = arm.assemble([0.0, np.pi, 0.0], hold={"crank": 2 * np.pi * turns})
+        assert_close(q[2], 0.0, 1e-12, "the slider at its dead center")
+        rest = np.zeros(3)
+        found = arm.actuation(q, rest, rest, "crank")
+        assert found.achieved and found.under
+        assert_close(arm.inverse_dynamics(q, rest, rest, actuated="crank"), rest, 1e-13, "torques at a dead center")
+    push = np.zeros((3, 6))
+    push[2, 3:] = 1e-9  # on the slider, at which the crank has no hold
+    assert not arm.actuation(q, rest, rest, "crank", wrenches=push).achieved

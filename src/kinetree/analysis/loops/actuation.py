@@ -159,6 +159,8 @@ ACTING = {"wrenches": None, "forces": True, "parameters": None}
 """The options of what acts, with their defaults."""
 ROUNDING = 1e-9
 """Missing torques relative to those required, below which they count as rounding."""
+NOISE = 1e-14
+"""Missing torques relative to those that forces at the joints could cause, below which they count as rounding."""
 PART = 1e-6
 """The largest share in undetermined directions of a torque or multiplier that counts as unique."""
 
@@ -279,7 +281,7 @@ def actuation(
         len(driven),
         free <= PART,
         np.linalg.norm(at.idle / at.rows[..., None], axis=-1) <= PART,
-        missing <= ROUNDING * whole,
+        missing <= ROUNDING * whole + NOISE * _passed_on(acting, at, q, qd, qdd),
         *_names(mechanism),
     )
 
@@ -333,6 +335,19 @@ def _quick(
         np.ones(lead, dtype=bool),
         *_names(m),
     )
+
+
+def _passed_on(acting: Acting, at: Split, q: Numbers, qd: Numbers, qdd: Numbers) -> Numbers:
+    """Return the size of the torques that the largest force or moment at the joints of the tree could cause, [...].
+
+    It is scaled as the residual. Torques may vanish where such forces do not, as at a dead center.
+    """
+    wrenches = acting.call("reactions", q, qd, qdd)
+    turning = np.arange(6) < 3
+    forces = np.abs(np.where(turning, wrenches / at.length[..., None, None], wrenches)).max(axis=(-2, -1), initial=0.0)
+    sliding = np.array([unit == "m" for unit in _units(acting.system.mechanism)], dtype=bool)
+    levers = np.where(sliding, 1.0, at.length[..., None])
+    return forces * np.linalg.norm(at.columns * levers, axis=-1)
 
 
 def driven_dofs(system: CompiledMechanism, names: str | Iterable[str]) -> list[int]:
