@@ -45,10 +45,10 @@ class Closure:
 class Mechanism:
     """Bodies and joints, one joint per body, parents first: body i is the child of joint i.
 
-    Build it with `build_mechanism`, which orders and checks the parts. q and qd list the joints' coordinates and velocities in
-    this order. `scenery` has the shapes that are drawn with the ground. `guess` has coordinates by joint name, at or
-    near which a closed mechanism is assembled; all other joints start at zero displacement. `contacts` are those of
-    `contacts.py`, `actuators` and `keyframes` those of `drives.py`.
+    Build it with `build_mechanism`, which orders and checks the parts. q and qd list the joints' coordinates and
+    velocities in this order. `scenery` has the shapes that are drawn with the ground. `guess` has coordinates by joint
+    name, at or near which a closed mechanism is assembled; all other joints start at zero displacement. `contacts` are
+    those of `contacts.py`, `actuators` and `keyframes` those of `drives.py`.
     """
 
     name: str
