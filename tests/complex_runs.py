@@ -13,12 +13,12 @@ from interpreted import STEP
 from kinetree.compiler.ir.operations import apply
 from kinetree.compiler.ir.program import Program
 from kinetree.model.axes import quaternion_places
+from kinetree.simulation.acting.rates import Slopes, slopes_of
 from kinetree.simulation.derivatives.programs import closing_of, rates_of, scheme_of
 from kinetree.simulation.methods.fixed_steps import RK4
 from kinetree.simulation.methods.implicit_steps import Implicit
 from kinetree.simulation.methods.protocol import Scheme
 from kinetree.simulation.methods.rosenbrock import Rosenbrock
-from kinetree.simulation.methods.slopes import Slopes, slopes_of
 from kinetree.simulation.problem import Problem
 from tolerance import assert_close
 

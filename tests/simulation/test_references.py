@@ -19,7 +19,7 @@ from kinetree.simulation.acting.references import (
     Waypoints,
     sampled,
 )
-from kinetree.simulation.acting.references.piecewise import MAX_KNOTS
+from kinetree.simulation.acting.references.table import MAX_KNOTS
 from native_program import gufunc, traced
 from tolerance import assert_close
 

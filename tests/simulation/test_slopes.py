@@ -10,8 +10,7 @@ from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.runtime.native import native
 from kinetree.simulation.acting.driven import combine_controls
-from kinetree.simulation.acting.rates import rates
-from kinetree.simulation.methods.slopes import slopes_of
+from kinetree.simulation.acting.rates import rates, slopes_of
 from strategies import random_mechanism
 from tolerance import assert_close
 

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.simulation.acting.references import sampled
-from kinetree.simulation.acting.references.path_speeds import Bounds, path_speeds
+from kinetree.simulation.acting.references.waypoints import Bounds, path_speeds
 from tolerance import assert_close
 
 ARM = kt.load("planar_2r")

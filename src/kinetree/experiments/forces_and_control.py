@@ -23,7 +23,7 @@ from ..simulation.acting.controllers import PD, ComputedTorque, FeedForward, PDG
 from ..simulation.acting.driven import Driven, combine_controls
 from ..simulation.acting.instants import Instant
 from ..simulation.arguments import spread
-from ..simulation.stabilization import Baumgarte, Minimal, Projection
+from ..simulation.closing import Baumgarte, Minimal, Projection
 from .paths import inner
 
 TAU = argument("tau", "torque", "")

@@ -22,13 +22,12 @@ from ..runtime.exports import sample_inputs
 from ..simulation.acting.drives import drives_of
 from ..simulation.acting.instants import Force
 from ..simulation.acting.rates import centered_scheme, loads, loads_and_drives, rates
+from ..simulation.closing import Loops
 from ..simulation.engines.held_torques import with_held_torques
 from ..simulation.methods.protocol import FixedScheme, Scheme
-from ..simulation.methods.single_step import step_kernel
-from ..simulation.methods.stepper import stepper, stepper_of
+from ..simulation.methods.stepper import step_kernel, stepper, stepper_of
 from ..simulation.methods.table import METHODS, Method
 from ..simulation.options import choose
-from ..simulation.stabilization import Loops
 from ..system import System
 
 RUNS = 4

@@ -15,8 +15,7 @@ from ..simulation.acting.instants import Force, Instant
 from ..simulation.acting.rates import centered_rates, centered_scheme
 from ..simulation.methods.fixed_steps import RK4
 from ..simulation.methods.protocol import FixedScheme
-from ..simulation.methods.single_step import step_kernel
-from ..simulation.methods.stepper import stepper_of
+from ..simulation.methods.stepper import step_kernel, stepper_of
 
 LIVE = "live"
 """The name of the input, before it is appended to the parameters."""

@@ -16,8 +16,8 @@ from ..errors import InputError, brief, unknown_name, writing
 from ..simulation.acting.driven import combine_controls
 from ..simulation.acting.instants import Force
 from ..simulation.acting.point_forces import forces_of
+from ..simulation.closing import Loops, Minimal
 from ..simulation.options import control_of, flag, list_acting, method_name, system_of
-from ..simulation.stabilization import Loops, Minimal
 from ..system import System
 from ..targets import EMITTERS, OBJECT
 from ..targets.c.programs import REALS, identifier

@@ -22,11 +22,11 @@ from ..system import System
 from .acting.instants import Controller, Force
 from .acting.joint_forces import JointSpring
 from .acting.sampled import PythonControl, Sampled
+from .closing import Loops
 from .events import Event
 from .methods.fixed_steps import ROUNDING
 from .methods.table import METHODS, Method, names_of
 from .run_states import Settings
-from .stabilization import Loops
 
 if TYPE_CHECKING:
     from ..backends.cuda.libraries import Library

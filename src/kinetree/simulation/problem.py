@@ -24,7 +24,7 @@ from .acting.drives import Drives
 from .acting.instants import Force
 from .acting.point_forces import forces_of
 from .acting.rates import acting
-from .closing import Closer, CompiledCloser, closer_of, closing_program
+from .closing import Closer, CompiledCloser, Loops, choose_independent, closer_of, closing_program, require_projection
 from .methods.table import Method
 from .options import (
     RunOptions,
@@ -40,7 +40,6 @@ from .options import (
     touching,
 )
 from .run_states import Settings, output_times
-from .stabilization import Loops, choose_independent, require_projection
 from .starts import closed_start, default_position, fitting, start_of
 
 if TYPE_CHECKING:

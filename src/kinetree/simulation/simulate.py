@@ -19,18 +19,16 @@ from ..system import System
 from .acting.driven_states import name_blocked_drives
 from .acting.instants import Force
 from .acting.sampled import sample_reference
-from .closing import name_redundant_loops
-from .engines.engine import Fields, Motion
+from .closing import Loops, name_redundant_loops
+from .engines.engine import Fields, Motion, engine_of
 from .engines.gpu import device_runs
 from .engines.native import with_hints
-from .engines.table import engine_of
 from .events import Event, EventHit, Watch, as_options
 from .methods.table import METHODS
 from .options import Control, RunOptions, events_of, kept_by, system_of
 from .problem import Problem, problem_of
 from .run_states import Run
 from .schedules import has_schedule, run_by_schedule
-from .stabilization import Loops
 
 
 def simulate(

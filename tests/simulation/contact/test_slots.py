@@ -14,10 +14,9 @@ from kinetree.compiler.lanes.form import every
 from kinetree.compiler.lower.contacts import motion_program
 from kinetree.model.parameters import parse
 from kinetree.simulation.contact import slots as contact_slots
-from kinetree.simulation.contact import steps as contact_steps
 from kinetree.simulation.contact.pairs import many_contacts
-from kinetree.simulation.contact.steps import MEASURES, ManyMoreau
 from kinetree.simulation.engines import time_stepping
+from kinetree.simulation.engines.time_stepping import MEASURES, ManyMoreau
 from tolerance import assert_close
 
 TILTED = kt.Surface(placement=kt.Placement.from_euler("yx", (0.13, -0.21), (0.05, -0.02, 0.011)))
@@ -185,8 +184,7 @@ def test_code_does_not_grow_with_the_contacts():
 
 def test_contacts_beyond_the_memory_are_reported(monkeypatch):
     """Give the memory of two contacts to a table on many points: the run tells that their laws are violated."""
-    monkeypatch.setattr(contact_steps, "MOST", 2)
-    monkeypatch.setattr("kinetree.simulation.contact.steps.MOST", 2)
+    monkeypatch.setattr(time_stepping, "MOST", 2)
     system, q = table(12)
     run = kt.simulate(system, q, duration=0.1, method="moreau", dt=DT)
     assert run.status.startswith("doubtful")

@@ -12,10 +12,10 @@ import kinetree as kt
 from closed_mechanisms import start_of
 from complex_runs import assert_gradient, weighted
 from kinetree.model import parse
-from kinetree.simulation.derivatives import adjoint, paths
-from kinetree.simulation.derivatives.adjoint_parts import parts_of
+from kinetree.simulation.derivatives import adjoint
+from kinetree.simulation.derivatives.adjoint import AdaptivePath
 from kinetree.simulation.derivatives.of_runs import differentiable
-from kinetree.simulation.derivatives.paths import AdaptivePath
+from kinetree.simulation.derivatives.programs import parts_of
 from kinetree.simulation.methods.table import METHODS
 from pendulums import pendulum
 from tolerance import assert_close
@@ -121,7 +121,7 @@ def test_batches_have_the_bits_of_single_runs(monkeypatch):
 def test_memory_is_bounded(monkeypatch):
     """Keep only the beginnings of segments once the states of steps fill the memory."""
     problem, _ = differentiable(pendulum(), [0.7], [0.4], None, {"times": [0.0, 9.0], "method": "dopri5"})
-    monkeypatch.setattr(paths, "MANY", 32)
+    monkeypatch.setattr(adjoint, "MANY", 32)
     path = AdaptivePath(problem, parts_of(problem, None, None, torques=False), None, 4000)
     path.forward(None)
     (segments,) = path.spans

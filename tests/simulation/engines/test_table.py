@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.simulation.engines.engine import engine_of
 from kinetree.simulation.engines.held_torques import run_held_torques
 from kinetree.simulation.engines.marching import run_marching
 from kinetree.simulation.engines.native import run_native
-from kinetree.simulation.engines.referees import run_scipy, run_sundials
-from kinetree.simulation.engines.scipy import run_python_stages
-from kinetree.simulation.engines.table import engine_of
+from kinetree.simulation.engines.solvers import run_python_stages, run_scipy, run_sundials
 from kinetree.simulation.methods.table import METHODS
 from kinetree.simulation.problem import Problem
 from kinetree.simulation.run_states import Settings

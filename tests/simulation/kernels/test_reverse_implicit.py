@@ -10,8 +10,8 @@ from closed_mechanisms import start_of
 from complex_runs import assert_gradient, weighted
 from kinetree.model import parse
 from kinetree.simulation.derivatives import adjoint
+from kinetree.simulation.derivatives.adjoint import steps_of
 from kinetree.simulation.derivatives.of_runs import differentiable
-from kinetree.simulation.derivatives.paths import steps_of
 from pendulums import pendulum
 from tolerance import assert_close
 

@@ -20,8 +20,7 @@ from ...dynamics.actuated import computed_torques
 from ...errors import unknown_name
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND
-from ..closing import guard_accelerations
-from ..stabilization import close_from_locked
+from ..closing import close_from_locked, guard_accelerations
 from .drives import Drives, driven_of, replace_entries
 
 Scalars = Sequence[Any]

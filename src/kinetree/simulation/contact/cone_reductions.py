@@ -23,7 +23,7 @@ from .cone_sweeps import Entries, LaneCone, starts_of
 # All vectors are in the frames of the contacts at the middle of the step, normal first. v are the velocities before
 # the
 # step, b those after its forces without impulses, W the Delassus matrix, and u the least normal velocities of
-# contact_rates.py. Without lift these are min(u, 0). Each phase is a cone problem of cone_programs.py, with friction
+# contact/rates.py. Without lift these are min(u, 0). Each phase is a cone problem of cone_programs.py, with friction
 # of
 # its own. The two phases are those of [PfeifferGlocker1996], and as problems of a time step those of
 # [AnitescuPotra1997].

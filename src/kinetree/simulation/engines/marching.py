@@ -29,14 +29,13 @@ from ..acting.joint_forces import JointDamper, JointFriction, JointSpring, requi
 from ..acting.rates import loads_and_drives
 from ..acting.sampled import Law
 from ..arguments import spread
-from ..closing import LongCloser
+from ..closing import LongCloser, Loops
 from ..events import Watch
 from ..loads_at_samples import zeros
 from ..methods.fixed_steps import RK4
 from ..outcomes import CLOSING_LOST, Ending, Outcome, ending_of
 from ..problem import Problem
 from ..run_states import Run, Settings, blank_run
-from ..stabilization import Loops
 from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
 
 # --- Springs, dampers and friction of all joints as arrays, for long mechanisms and implicit steps ---

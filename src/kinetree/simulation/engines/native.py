@@ -13,11 +13,10 @@ from ...algebra.arrays import Numbers
 from ...model.mechanism import parameter_arguments
 from ...runtime.cache import digest
 from ...runtime.native import native
-from ..acting.rates import loads_and_drives
+from ..acting.rates import LONGEST, loads_and_drives
 from ..acting.rates import rates as rates_program
 from ..events import Watch
 from ..loads_at_samples import Acting
-from ..methods.slopes import LONGEST
 from ..methods.stepper import Stepper, stepper
 from ..problem import Problem
 from ..run_states import Run

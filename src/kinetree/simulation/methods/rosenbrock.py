@@ -13,12 +13,12 @@ from ...compiler.derive.products import vjp
 from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel, Kind
+from ..acting.rates import slopes_of
 from .adaptive_steps import Adaptive, Pair, RecordedSteps, adaptive_runs, adaptive_tangents, step_after_output
 from .lane_states import LaneStates, RunsOfLanes
 from .protocol import Row
 from .reverse_steps import ReverseStep
 from .rosenbrock_stages import RosenbrockStages, TangentStages, along_all
-from .slopes import slopes_of
 from .tangent_states import Varied
 
 

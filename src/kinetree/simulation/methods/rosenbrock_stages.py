@@ -15,8 +15,8 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
+from ..acting.rates import Slopes, slopes_of
 from .lane_states import LaneSolver, LaneStates
-from .slopes import Slopes, slopes_of
 from .tangent_states import TangentRuns
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ class Method:
     """An integration method: a description, its (largest) order, and whether its steps are adaptive.
 
     `found` is the place of the scheme of a native method, as MODULE:NAME in this package; others have an `engine` of
-    their own, named as in `engines/table.py`. `stable` is the largest h |lambda| for a step h and an eigenvalue lambda
-    of the rates: of explicit methods on the negative real axis (Hairer and Wanner, IV.2), of implicit stages for the
-    iteration that finds them.
+    their own, named as in `ENGINES` of `engines/engine.py`. `stable` is the largest h |lambda| for a step h and an
+    eigenvalue lambda of the rates: of explicit methods on the negative real axis (Hairer and Wanner, IV.2), of implicit
+    stages for the iteration that finds them.
     """
 
     name: str
