@@ -25,6 +25,7 @@ from .loading import rope_tree as rope_tree
 from .loading import save as save
 from .model import GROUND as GROUND
 from .model import Actuator as Actuator
+from .model import Beam as Beam
 from .model import Body as Body
 from .model import Contact as Contact
 from .model import Coupling as Coupling
@@ -37,6 +38,7 @@ from .model import Law as Law
 from .model import Limits as Limits
 from .model import Loop as Loop
 from .model import Mechanism as Mechanism
+from .model import ModalBody as ModalBody
 from .model import Pair as Pair
 from .model import Parameter as Parameter
 from .model import Placement as Placement

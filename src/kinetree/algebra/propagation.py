@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .flexible import FlexibleMass
 from .mass import ArticulatedMass, MassMatrix
 from .rotations import ONE, Rotation
 from .spatial import Twist, TwistRate, Wrench
@@ -63,8 +64,9 @@ class _Transposed:
             A = self.A
             f = A.E @ x.f
             return Wrench(add(A.E @ add(x.n, cross(A.s, x.f)), cross(A.r, f)), f)
-        if isinstance(x, MassMatrix | ArticulatedMass):
-            return _Half(self.A, x)
+        if isinstance(x, MassMatrix | ArticulatedMass | FlexibleMass):
+            # The modal coordinates of a child are no motion of its parent.
+            return _Half(self.A, x.rigid if isinstance(x, FlexibleMass) else x)
         return NotImplemented
 
 

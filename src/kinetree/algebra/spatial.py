@@ -1,4 +1,8 @@
-"""Twists t = [omega; v], their rates and wrenches w = [n; f], about the joint's origin, in the body's frame."""
+"""Twists t = [omega; v], their rates and wrenches w = [n; f], about the joint's origin, in the body's frame.
+
+A flexible body has modal coordinates e as well: its twist is [omega; v; e'], its wrench [n; f; Q] with the generalized
+forces Q of the modal coordinates. The modal parts of all other bodies are empty.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +13,34 @@ from .scalars import Scalar
 from .vectors import ZERO, Matrix, Vector, add, cross, dot, neg, scale, sub
 
 
+def _sum(a: tuple, b: tuple) -> tuple:
+    """Return the sum of two modal parts, either of which may be empty."""
+    return tuple(x + y for x, y in zip(a, b, strict=True)) if a and b else a or b
+
+
 @dataclass(frozen=True)
 class Twist:
-    """Angular velocity w and velocity v of the origin.                                   [Saha2013] (1)"""
+    """Angular velocity w, velocity v of the origin, and rates e of the modal coordinates.   [Saha2013] (1)"""
 
     w: Vector = ZERO
     v: Vector = ZERO
+    e: tuple = ()
 
     def __add__(self, other: Twist) -> Twist:
         """Return the sum."""
-        return Twist(add(self.w, other.w), add(self.v, other.v))
+        return Twist(add(self.w, other.w), add(self.v, other.v), _sum(self.e, other.e))
 
     def __sub__(self, other: Twist) -> Twist:
         """Return the difference."""
-        return Twist(sub(self.w, other.w), sub(self.v, other.v))
+        return Twist(sub(self.w, other.w), sub(self.v, other.v), _sum(self.e, tuple(-x for x in other.e)))
 
     def __mul__(self, k: Scalar) -> Twist:
         """Return the twist times a scalar."""
-        return Twist(scale(k, self.w), scale(k, self.v))
+        return Twist(scale(k, self.w), scale(k, self.v), tuple(k * x for x in self.e))
 
     def entries(self) -> tuple:
-        """Return the six scalars."""
-        return (*self.w, *self.v)
+        """Return the six scalars, and those of the modal coordinates."""
+        return (*self.w, *self.v, *self.e)
 
 
 @dataclass(frozen=True)
@@ -38,12 +48,15 @@ class TwistRate:
     """Angular acceleration dw and acceleration dv of the origin, with the angular velocity w.
 
     Both are true rates of vectors (not Featherstone's spatial acceleration), so that v itself is never needed.
-    With w, a twist rate gives the acceleration of any point of its body: dv + U r.
+    With w, a twist rate gives the acceleration of any point of its body: dv + U r. That of a flexible body has the
+    rates e of the modal coordinates for the same reason, and their accelerations de.
     """
 
     w: Vector = ZERO
     dw: Vector = ZERO
     dv: Vector = ZERO
+    e: tuple = ()
+    de: tuple = ()
 
     @cached_property
     def U(self) -> Matrix:
@@ -59,8 +72,9 @@ class TwistRate:
     def __add__(self, other: Twist | TwistRate) -> TwistRate:
         """Add the rates of a joint: P qdd (a Twist), or its bias, which includes the joint's angular velocity."""
         if isinstance(other, TwistRate):
-            return TwistRate(add(self.w, other.w), add(self.dw, other.dw), add(self.dv, other.dv))
-        return TwistRate(self.w, add(self.dw, other.w), add(self.dv, other.v))
+            e, de = _sum(self.e, other.e), _sum(self.de, other.de)
+            return TwistRate(add(self.w, other.w), add(self.dw, other.dw), add(self.dv, other.dv), e, de)
+        return TwistRate(self.w, add(self.dw, other.w), add(self.dv, other.v), self.e, _sum(self.de, other.e))
 
     def entries(self) -> tuple:
         """Return the six scalars [dw; dv]."""
@@ -69,48 +83,52 @@ class TwistRate:
 
 @dataclass(frozen=True)
 class Wrench:
-    """Moment n about the origin and force f.                                             [Saha2013] (1)"""
+    """Moment n about the origin, force f, and generalized forces Q of the modal coordinates.  [Saha2013] (1)"""
 
     n: Vector = ZERO
     f: Vector = ZERO
+    Q: tuple = ()
 
     def __add__(self, other: Wrench) -> Wrench:
         """Return the sum."""
-        return Wrench(add(self.n, other.n), add(self.f, other.f))
+        return Wrench(add(self.n, other.n), add(self.f, other.f), _sum(self.Q, other.Q))
 
     def __sub__(self, other: Wrench) -> Wrench:
         """Return the difference."""
-        return Wrench(sub(self.n, other.n), sub(self.f, other.f))
+        return Wrench(sub(self.n, other.n), sub(self.f, other.f), _sum(self.Q, tuple(-x for x in other.Q)))
 
     def __neg__(self) -> Wrench:
         """Return the opposite wrench."""
-        return Wrench(neg(self.n), neg(self.f))
+        return Wrench(neg(self.n), neg(self.f), tuple(-x for x in self.Q))
 
     def __mul__(self, k: Scalar) -> Wrench:
         """Return the wrench times a scalar."""
-        return Wrench(scale(k, self.n), scale(k, self.f))
+        return Wrench(scale(k, self.n), scale(k, self.f), tuple(k * x for x in self.Q))
 
     def replaced(self, k: int, x: Scalar) -> Wrench:
         """Return the wrench with its k-th entry replaced."""
         entries = (*self.entries()[:k], x, *self.entries()[k + 1 :])
-        return Wrench(entries[:3], entries[3:])
+        return Wrench(entries[:3], entries[3:6], entries[6:])
 
     def entries(self) -> tuple:
-        """Return the six scalars."""
-        return (*self.n, *self.f)
+        """Return the six scalars, and those of the modal coordinates."""
+        return (*self.n, *self.f, *self.Q)
 
 
 def unit_index(t: Twist) -> int | None:
-    """Return k where t is the k-th of the six unit twists, else None."""
+    """Return k where t is the k-th unit twist, of which there are six without modal coordinates, else None."""
     entries = t.entries()
     if not all(isinstance(x, int | float) for x in entries):
         return None
-    return entries.index(1.0) if sorted(entries) == [0.0] * 5 + [1.0] else None
+    return entries.index(1.0) if sorted(entries) == [0.0] * (len(entries) - 1) + [1.0] else None
 
 
 def power(w: Wrench, t: Twist) -> Scalar:
-    """Return n . omega + f . v."""
-    return dot(w.n, t.w) + dot(w.f, t.v)
+    """Return n . omega + f . v + Q . e'; a modal part that is empty is zero."""
+    whole = dot(w.n, t.w) + dot(w.f, t.v)
+    for Q, e in zip(w.Q, t.e, strict=True) if w.Q and t.e else ():
+        whole = whole + Q * e
+    return whole
 
 
 @dataclass(frozen=True)
@@ -146,7 +164,7 @@ class Motion:
         dw = cross(t.w, own.w)
         dv = cross(sub(add(t.w, t.w), own.w), own.v)
         seen = Motion(self.rates) @ qd if self.rates else Twist()
-        return TwistRate(own.w, dw, dv) + seen
+        return TwistRate(own.w, dw, dv, own.e) + seen
 
     def rate(self, t: Twist) -> Motion:
         """Return d P / dt of a body with twist t: Omega P + P'.                            [Saha1999] (26)"""

@@ -67,7 +67,8 @@ def of_row(row: Row) -> dict[int, Any]:
     for chain, _, w in row.wrenches:
         for i in reversed(chain):
             for k, pk in zip(i.labels, i.P.columns, strict=True):
-                entries[k] = power(w, pk)
+                x = power(w, pk)
+                entries[k] = entries[k] + x if k in entries else x  # both ends may be nodes of one flexible body
             w = i.A.T @ w
     return entries
 

@@ -21,7 +21,7 @@ def jacobian(tree, frame: str, axes: str = "world"):
     @chain.each
     def columns(i):
         arm = sub(tip.r, i.T.r)
-        i.J = [in_axes(_at(i.T.turn(pk), arm)) for pk in i.P.columns]
+        i.J = [in_axes(_at(i.T.turn(pk), arm)) for pk in chain.motion(i).columns]
 
     return tree.columns("J")
 
@@ -41,7 +41,8 @@ def jacobian_rate(tree, frame: str, axes: str = "world"):
         arm, own = sub(tip.r, i.T.r), i.T.turn(i.t)
         darm = sub(speed.v, own.v)
         i.dJ = []
-        for pk, dpk in zip(i.P.columns, i.P.rate(i.t).columns, strict=True):
+        P = chain.motion(i)
+        for pk, dpk in zip(P.columns, P.rate(i.t).columns, strict=True):
             e, de = i.T.turn(pk), i.T.turn(dpk)
             column = _at(de, arm) + Twist((0.0, 0.0, 0.0), cross(e.w, darm))
             if axes == "body":  # the frame rotates: d(R^T x) = R^T (dx - w x x)

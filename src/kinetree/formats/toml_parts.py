@@ -10,6 +10,7 @@ from ..errors import ModelError, below, path_of
 from ..model import (
     GROUND,
     Actuator,
+    Beam,
     Body,
     Contact,
     Coupling,
@@ -75,7 +76,7 @@ def _made(sort: type, table: Any, where: str) -> Any:
         raise ModelError(error.what, where=where, remedy=error.remedy) from None
 
 
-BODY = ("name", "mass", "com", "inertia", "shape")
+BODY = ("name", "mass", "com", "inertia", "shape", "flexible")
 SHAPE = ("kind", "size", "role", "file", "color", "name", *PLACEMENT)
 LIMITS = ("lower", "upper", "velocity", "effort")
 LOSSES = ("damping", "friction", "armature")
@@ -120,7 +121,18 @@ def body(table: Any, where: str) -> Body:
             shape(item, below(where, "shape", i))
             for i, item in enumerate(sequence(table.get("shape", ()), below(where, "shape")))
         ),
+        beam(table["flexible"], below(where, "flexible")) if "flexible" in table else None,
     )
+
+
+def beam(table: Any, where: str) -> Beam:
+    """Return the beam of a flexible body."""
+    known_keys(table, tuple(f.name for f in fields(Beam)), where)
+    require(table, "length", where)
+    try:
+        return Beam(**table)
+    except ModelError as error:
+        raise ModelError(error.what, where=where, remedy=error.remedy) from None
 
 
 def shape(table: Any, where: str) -> Shape:

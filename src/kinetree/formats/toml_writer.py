@@ -10,7 +10,9 @@ from typing import Any
 from ..algebra.vectors import IDENTITY, ZERO
 from ..errors import ModelError
 from ..model import GROUND, Body, Contact, Expression, Joint, Limits, Mechanism, Parameter, Placement, Shape, parse
+from ..model.beams import Beam
 from ..model.checks import impossible_inertias
+from ..model.flexible import without_modes
 from ..model.topology import check_depth_order
 from . import toml_parts
 
@@ -29,11 +31,14 @@ def write_toml(mechanism: Mechanism) -> str:
     deep, or with other names), names that are not Unicode, and parts in another order than the reader's.
     """
     check_depth_order(mechanism)
+    mechanism = without_modes(mechanism)
     blocks = [_block("[mechanism]", _head(mechanism))]
     if mechanism.parameters:
         blocks.append(_block("[parameters]", [(_key(p.name), _parameter(p)) for p in mechanism.parameters]))
     for body in mechanism.bodies:
         blocks.append(_block("[[body]]", _body(body)))
+        if body.flexible is not None:
+            blocks.append(_block("[body.flexible]", _beam(body)))
         blocks += [_block("[[body.shape]]", _shape(shape)) for shape in body.shapes]
     blocks += [_block("[[joint]]", _joint(joint)) for joint in mechanism.joints]
     blocks += [_block("[[scenery]]", _shape(shape)) for shape in mechanism.scenery]
@@ -78,6 +83,19 @@ def _parameter(p: Parameter) -> str:
 
 def _body(body: Body) -> Pairs:
     return [("name", _value(body.name)), *_unlike(body, mass=0.0, com=ZERO, inertia=(0.0,) * 6)]
+
+
+def _beam(body: Body) -> Pairs:
+    beam = body.flexible
+    if not isinstance(beam, Beam):
+        raise ModelError(
+            f"the modes of body {body.name!r} are numbers that a TOML file cannot represent",
+            remedy="keep them in their own file, and build the mechanism in Python",
+        )
+    given = [(f.name, getattr(beam, f.name)) for f in fields(beam) if f.name != "nodes"]
+    defaults = {f.name: f.default for f in fields(beam)}
+    pairs = [(key, _value(x)) for key, x in given if x != defaults[key] and key != "modes"]
+    return [*pairs, ("modes", repr(list(beam.modes))), ("nodes", _map(beam.nodes))]
 
 
 def _shape(shape: Shape) -> Pairs:

@@ -6,6 +6,7 @@ coordinates delta of a state are those of docs/theory/lagrange.md: q moved by jo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from .. import joints as joint_kinds
 from .._support.optional import casadi
+from ..algebra.rotations import from_euler
 from ..algebra.vectors import from_moments
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolve_parts
@@ -60,22 +62,61 @@ def _functions(key: _Key) -> tuple[Any, Any]:
     w = ca.SX.sym("w", 6, nb)
     values = mechanism.values()
     gravity = ca.DM(resolve_parts(mechanism.gravity, values))
-    poses = _poses(mechanism, _moved(mechanism, q, delta))
+    coordinates = _moved(mechanism, q, delta)
+    poses = _poses(mechanism, coordinates)
     T, V, P = ca.SX(0), ca.SX(0), ca.SX(0)
     for k, (body, (R, o)) in enumerate(zip(resolve_parts(mechanism.bodies, values), poses, strict=True)):
+        if body.flexible is not None:
+            e = ca.vertcat(*coordinates[k])
+            kinetic, center = _flexible(body.flexible.modal.moments, R, o, e, lambda x: _rate(x, delta, speed))
+            T += kinetic
+            V -= ca.dot(gravity, center)
+            P += _power(w[:, k], R, o, lambda x: _rate(x, delta, speed))
+            continue
         tensor = np.array(from_moments(body.inertia), dtype=float)
         J = np.trace(tensor) / 2 * np.eye(3) - tensor  # sum m r r^T about the center of mass
         c = o + R @ ca.DM(body.com)
-        dc, do, dR = (_rate(x, delta, speed) for x in (c, o, R))
+        dc, dR = (_rate(x, delta, speed) for x in (c, R))
         T += (body.mass * ca.sumsqr(dc) + ca.trace(dR @ ca.DM(J) @ dR.T)) / 2
         V -= body.mass * ca.dot(gravity, c)
-        turning = R.T @ dR  # omega x, in the body's axes
-        P += ca.dot(w[:3, k], ca.inv_skew(turning)) + ca.dot(w[3:, k], R.T @ do)
+        P += _power(w[:, k], R, o, lambda x: _rate(x, delta, speed))
     momentum = ca.gradient(T, speed)
     convective = _rate(momentum, delta, speed) - ca.gradient(T, delta)
     results = (momentum, convective, ca.gradient(V, delta), ca.gradient(P, speed))
     here = [ca.substitute(x, delta, ca.DM.zeros(nv)) for x in results]
     return ca.Function("momenta", [q, speed], here[:1]).map(nv), ca.Function("terms", [q, speed, w], here[1:])
+
+
+def _power(w: Any, R: Any, o: Any, rate: Callable[[Any], Any]) -> Any:
+    """Return the power of a wrench on a body, both about its origin in its own axes."""
+    ca = casadi()
+    turning = R.T @ rate(R)  # omega x
+    return ca.dot(w[:3], ca.inv_skew(turning)) + ca.dot(w[3:], R.T @ rate(o))
+
+
+def _flexible(given: Any, R: Any, o: Any, e: Any, rate: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return the kinetic energy and sum m x of a flexible body, whose points are at o + R (x + Phi e + e^T G e / 2).
+
+    A point has the velocity v + W r + S e' in the body's axes. The sums of the squares keep terms of the second order
+    in e and e': docs/theory/flexible.md (6).
+    """
+    ca = casadi()
+    de, v, W = rate(e), R.T @ rate(o), R.T @ rate(R)
+    mc, J = ca.DM(given.mc), ca.DM(given.J)
+    energy = given.m * ca.sumsqr(v)
+    for j in range(len(given.p)):
+        p, N = ca.DM(given.p[j]), ca.DM(given.N[j])
+        slope, swept, square = p, N, N  # of sum m r and of sum m r S_j^T; the last is half of a derivative of J
+        for k in range(len(given.p)):
+            slope = slope + ca.DM(given.g[j][k]) * e[k]
+            swept = swept + ca.DM(given.N1[j][k]) * e[k]
+            square = square + ca.DM(given.N1[j][k]) * e[k] / 2
+            energy += given.K[j][k] * de[j] * de[k]
+        mc = mc + (p + slope) / 2 * e[j]
+        J = J + (square + square.T) * e[j]
+        energy += 2 * de[j] * (ca.dot(v, slope) + ca.trace(W @ swept))
+    energy += 2 * ca.dot(v, W @ mc) + ca.trace(W @ J @ W.T)
+    return energy / 2, given.m * o + R @ mc
 
 
 def _moved(mechanism: Mechanism, q: Any, delta: Any) -> list[list[Any]]:
@@ -112,6 +153,11 @@ def _poses(mechanism: Mechanism, coordinates: list[list[Any]]) -> list[tuple[Any
     for joint, mine, parent in zip(joints, coordinates, mechanism.parents, strict=True):
         kind = joint_kinds.kind(joint.kind)
         R, o = out[parent] if parent >= 0 else (ca.SX.eye(3), ca.SX.zeros(3))
+        if isinstance(kind, joint_kinds.Elastic):  # the deformed body keeps the frame at its joint
+            above = mechanism.bodies[parent].flexible
+            inner = kind.node is None
+            out.append((R, o) if inner else _at_node(above.modal.node(kind.node), R, o, coordinates[parent]))
+            continue
         axes = ca.DM(kind.frame(joint))
         before, turn, after = kind.displacement(joint, mine)
         work = R @ ca.DM(joint.placement.rotation) @ axes
@@ -119,6 +165,19 @@ def _poses(mechanism: Mechanism, coordinates: list[list[Any]]) -> list[tuple[Any
         o = o + R @ ca.DM(joint.placement.translation) + work @ ca.vertcat(*before) + moved @ ca.vertcat(*after)
         out.append((moved @ axes.T, o))
     return out
+
+
+def _at_node(node: Any, R: Any, o: Any, e: list[Any]) -> tuple[Any, Any]:
+    """Return the pose of a node, by its displacements and angles as polynomials of the modal coordinates."""
+    ca = casadi()
+    place, angles = ca.DM(node.x), ca.SX.zeros(3)
+    for j, x in enumerate(e):
+        place, angles = place + ca.DM(node.Phi[j]) * x, angles + ca.DM(node.Psi[j]) * x
+        for k, y in enumerate(e):
+            place = place + ca.DM(node.G[j][k]) * x * y / 2
+    a, b, c = (angles[k] for k in range(3))
+    turn = _matrix(from_euler("zyx", (c, b, a)))
+    return R @ turn, o + R @ place
 
 
 def _matrix(rows: Any) -> Any:

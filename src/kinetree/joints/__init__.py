@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..errors import unknown_name
 from . import cylindrical, euler, fixed, free, free_euler, helical, planar, prismatic, revolute, spherical, universal
+from .elastic import Elastic, elastic_kind
 from .protocol import ROTATION, TRANSLATION, JointKind, Reversal
 
 KINDS: dict[str, JointKind] = {
@@ -32,15 +33,20 @@ ELSEWHERE = {
 
 
 def kind(name: str, where: str = "") -> JointKind:
-    """Return a joint kind by name."""
+    """Return a joint kind by name, or one of those within flexible bodies, whose names list their coordinates."""
     if name not in KINDS:
+        within = elastic_kind(name) if isinstance(name, str) else None
+        if within is not None:
+            return within  # type: ignore[return-value]
         raise unknown_name("joint kind", name, KINDS, elsewhere=ELSEWHERE, where=where)
     return KINDS[name]
 
 
 def is_shipped(name: str) -> bool:
     """Return whether a name refers to a kind of this package, not to one that was added or replaced from outside."""
+    if name not in KINDS:
+        return elastic_kind(name) is not None
     return name in _SHIPPED and KINDS[name] is _SHIPPED[name]
 
 
-__all__ = ["KINDS", "ROTATION", "TRANSLATION", "JointKind", "Reversal", "is_shipped", "kind"]
+__all__ = ["KINDS", "ROTATION", "TRANSLATION", "Elastic", "JointKind", "Reversal", "is_shipped", "kind"]

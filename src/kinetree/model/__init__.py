@@ -1,16 +1,19 @@
 """Mechanisms and their parts: frozen data with names, in SI units."""
 
+from .beams import Beam
 from .construction import build_mechanism
 from .contacts import Contact, Surface
 from .curves import Curve, Law
 from .drives import Actuator, Keyframe
 from .mechanism import Mechanism
+from .modal_bodies import ModalBody
 from .parameters import Expression, Number, Parameter, parse
 from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Pair, Placement, Shape
 
 __all__ = [
     "GROUND",
     "Actuator",
+    "Beam",
     "Body",
     "Contact",
     "Coupling",
@@ -24,6 +27,7 @@ __all__ = [
     "Limits",
     "Loop",
     "Mechanism",
+    "ModalBody",
     "Number",
     "Pair",
     "Parameter",

@@ -12,6 +12,7 @@ from . import checks
 from .checks import check, unique_names
 from .contacts import Contact, check_all, contact_list
 from .drives import Actuator, Keyframe, check_drives, listed_drives
+from .flexible import check_flexible, in_order, with_modes
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
 from .part_fields import check_name, free_name
@@ -132,14 +133,15 @@ def build_mechanism(
     }  # fmt: skip
     parts = {sort: tidy_list(given, kind, sort) for sort, (given, kind) in sorts.items()}
     check_name(name, "mechanism", least=0)
+    made = with_modes(parts["body"], parts["joint"], parts["force"])
     loose = Mechanism(
         name=name,
-        bodies=parts["body"],
-        joints=parts["joint"],
+        bodies=made.bodies,
+        joints=made.joints,
         frames=parts["frame"],
         loops=parts["loop"],
         couplings=parts["coupling"],
-        forces=parts["force"],
+        forces=made.forces,
         gravity=vector(gravity, 3, at("gravity")),
         parameters=parts["parameter"],
         scenery=parts["scenery"],
@@ -152,8 +154,11 @@ def build_mechanism(
     )
     unique_names(loose)
     ordered_bodies, ordered_joints = depth_order(loose.bodies, loose.joints)
-    mechanism = at_joints(replace(loose, bodies=tuple(ordered_bodies), joints=tuple(ordered_joints)))
+    forces = in_order(ordered_bodies, loose.forces, len(parts["force"]))
+    ordered = replace(loose, bodies=tuple(ordered_bodies), joints=tuple(ordered_joints), forces=forces)
+    mechanism = at_joints(ordered)
     check(mechanism, lenient=lenient)
+    check_flexible(mechanism)
     check_all(mechanism)
     check_drives(mechanism)
     return mechanism

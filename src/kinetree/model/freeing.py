@@ -130,6 +130,8 @@ def _part(sort: str, k: int, change: Callable[[Any, Number], Any]) -> Callable[[
 def _bodies(mechanism: Mechanism) -> Iterator[Adjustable]:
     for k, body in enumerate(mechanism.bodies):
         name = body.name
+        if body.flexible is not None:  # its mass is that of the points of its beam
+            continue
         if _plain(body.mass):
             put = _part("bodies", k, lambda b, x: replace(b, mass=x))
             yield Adjustable(f"mass.{name}", "", float(body.mass), "kg", f"mass of {name}", put)
@@ -152,7 +154,8 @@ def _bodies(mechanism: Mechanism) -> Iterator[Adjustable]:
 def _joints(mechanism: Mechanism) -> Iterator[Adjustable]:
     for k, joint in enumerate(mechanism.joints):
         name, way = joint.name, joint.placement.translation
-        plain = [float(x) for x in way if _plain(x)]
+        placed = not isinstance(joint_kinds.kind(joint.kind), joint_kinds.Elastic)  # nodes lie where the shapes are
+        plain = [float(x) for x in way if _plain(x) and placed]
         if len(plain) == 3 and any(plain):
             size = math.hypot(*plain)
             along = tuple(x / size for x in plain)
@@ -164,7 +167,7 @@ def _joints(mechanism: Mechanism) -> Iterator[Adjustable]:
             yield Adjustable(f"length.{name}", "", size, "m", note, _part("joints", k, stretched))
         for i, axis in enumerate(AXES):
             value = way[i]
-            if _plain(value):
+            if _plain(value) and placed:
 
                 def moved(j: Any, x: Number, i: int = i) -> Any:
                     return replace(j, placement=Placement(_at(j.placement.translation, i, x), j.placement.rotation))

@@ -18,13 +18,26 @@ from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from .._support.checks import real_array
 from ..errors import InputError, unknown_name
+from .beams import Beam
 from .curves import Curve, Law
+from .modal_bodies import ModalBody
 from .parameters import Expression, Parameter, resolve
 from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
 
 T = TypeVar("T")
 
-LATER = ("child_placement", "contacts", "radius", "angle", "curve", "curve_b", "law", "actuators", "keyframes")
+LATER = (
+    "flexible",
+    "child_placement",
+    "contacts",
+    "radius",
+    "angle",
+    "curve",
+    "curve_b",
+    "law",
+    "actuators",
+    "keyframes",
+)
 """Fields that hashes leave out where they are None or empty, so that files of earlier versions keep their hashes."""
 
 
@@ -138,6 +151,16 @@ class Mechanism:
         return not all(c.holonomic for c in self.closures)
 
     @cached_property
+    def has_flexible(self) -> bool:
+        """Whether a body of it is flexible."""
+        return bool(self.flexible_name)
+
+    @cached_property
+    def flexible_name(self) -> str:
+        """The name of its first flexible body, empty if there is none."""
+        return next((b.name for b in self.bodies if b.flexible is not None), "")
+
+    @cached_property
     def has_forces(self) -> bool:
         """Whether it has forces of its own: force elements, or damping or friction of its joints."""
         return bool(self.forces) or any(any(j.damping) or any(j.friction) for j in self.joints)
@@ -155,6 +178,7 @@ class Mechanism:
         places = [j.placement for j in joints] + [p for x in loops for p in (x.placement_a, x.placement_b)]
         sizes = [math.hypot(*p.translation) for p in places] + [float(x.length) for x in loops]
         sizes += [float(x.radius) for x in loops if x.radius is not None]
+        sizes += [b.flexible.modal.size for b in bodies if b.flexible is not None]
         sizes += [c.size for x in loops for c in (x.curve, x.curve_b) if c is not None]
         if not any(sizes):
             sizes = [math.hypot(*b.com) for b in bodies]
@@ -280,7 +304,7 @@ def resolve_parts(x: Any, values: Mapping[str, Any]) -> Any:
     """Return a part of a mechanism with every expression replaced by its number."""
     if isinstance(x, Expression):
         return resolve(x, values)
-    if isinstance(x, Curve | Law):  # of numbers alone, up to thousands
+    if isinstance(x, Curve | Law | Beam | ModalBody):  # of numbers alone, up to thousands
         return x
     if isinstance(x, tuple):
         return tuple(resolve_parts(a, values) for a in x)

@@ -21,8 +21,10 @@ from ..algebra.vectors import (
     to_moments,
     transpose,
 )
-from ..errors import ModelError, brief
+from ..errors import ModelError, brief, part_at
+from .beams import Beam
 from .curves import Curve, Law
+from .modal_bodies import ModalBody
 from .parameters import Number
 from .part_fields import MAX_NAME, check_part, formula, spell_axes
 
@@ -80,7 +82,8 @@ class Shape:
 class Body:
     """A rigid body: mass [kg], center of mass [m] and inertia about it [kg m^2] as (xx, yy, zz, xy, yz, zx), or 3x3.
 
-    Both are in the body's frame, whose origin is that of the body's joint.
+    Both are in the body's frame, whose origin is that of the body's joint. A `flexible` body is a beam or a body with
+    given modes beside them, clamped in this frame, which has nodes where other parts can be attached.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Body:
     com: Vector = ZERO
     inertia: tuple[Number, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     shapes: tuple[Shape, ...] = ()
+    flexible: Beam | ModalBody | None = None
 
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""
@@ -96,6 +100,12 @@ class Body:
         usual = usual and str not in map(type, (*com, *inertia))
         if not (usual and type(name) is str and 0 < len(name) <= MAX_NAME):  # mechanisms may have very many bodies
             check_part(self, "body")
+        if self.flexible is not None and not isinstance(self.flexible, Beam | ModalBody):
+            raise ModelError(
+                f"flexible is {brief(self.flexible)}",
+                where=part_at("body", name),
+                remedy="give a kt.Beam or a kt.ModalBody",
+            )
 
 
 @dataclass(frozen=True)

@@ -131,12 +131,15 @@ def _recursion(system: CompiledMechanism, count: int, rng: np.random.Generator) 
 
 def _limits(mechanism: Mechanism, s: State, e: Answers, tol: float) -> dict[str, tuple[float, float]]:
     """Return the scale and the bound of each quantity at a state."""
-    scales = {
-        "tau": torque_scale(mechanism, s.q, s.qd, s.qdd, s.wrenches),
-        "I": e.I,
-        "gravity": torque_scale(mechanism, s.q),
-        "bias": torque_scale(mechanism, s.q, s.qd, wrenches=s.wrenches),
-    }
+    if mechanism.has_flexible:
+        scales = _flexible_scales(mechanism, s, e)
+    else:
+        scales = {
+            "tau": torque_scale(mechanism, s.q, s.qd, s.qdd, s.wrenches),
+            "I": e.I,
+            "gravity": torque_scale(mechanism, s.q),
+            "bias": torque_scale(mechanism, s.q, s.qd, wrenches=s.wrenches),
+        }
     depth = max(depths(mechanism))  # each joint from the ground to a body adds its own rounding
     out = {name: (_size(scale), tol * depth) for name, scale in scales.items()}
     if e.qdd is not None:
@@ -144,6 +147,17 @@ def _limits(mechanism: Mechanism, s: State, e: Answers, tol: float) -> dict[str,
         lost = np.linalg.norm(np.linalg.inv(e.I), 2) * out["tau"][0] / _size(e.qdd)
         out["qdd"] = (_size(e.qdd), tol * (_condition(e.I) + float(lost)))
     return out
+
+
+def _flexible_scales(mechanism: Mechanism, s: State, e: Answers) -> dict[str, Numbers]:
+    """Return the scales with flexible bodies: bounds by the inertia matrix for accelerations, which add up to torques.
+
+    Masses dm with accelerations a of qdd alone have the sum qdd^T I qdd of a^2 dm; that of gravity is m g^2.
+    """
+    axes = np.sqrt(np.diag(e.I))
+    weight = axes * np.sqrt(sum(float(b.mass) for b in mechanism.bodies)) * np.linalg.norm(gravity(mechanism))
+    bias = weight + np.abs(e.bias)
+    return {"tau": axes * np.sqrt(s.qdd @ e.I @ s.qdd) + bias, "I": e.I, "gravity": weight, "bias": bias}
 
 
 @dataclass(frozen=True)

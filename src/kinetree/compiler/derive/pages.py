@@ -159,10 +159,10 @@ CACHED = 512
 def page(mechanism: Mechanism, request: Request, wrt: Sequence[str]) -> Program | None:
     """Return the Program of the Jacobians of a function by its page of sweeps; None if no page applies.
 
-    Pages are without the forces of the mechanism, and that of forward dynamics is without loops.
+    Pages are without the forces of the mechanism and flexible bodies, and that of forward dynamics is without loops.
     """
     found = PAGES.get(request.name)
-    if found is None or not set(wrt) <= set(found[1]) or request.forces:
+    if found is None or mechanism.has_flexible or not set(wrt) <= set(found[1]) or request.forces:
         return None
     if mechanism.closures and request.name == "forward_dynamics":
         return None

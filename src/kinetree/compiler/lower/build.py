@@ -86,6 +86,8 @@ The inertia matrix of 60 degrees of freedom, with 3600 entries, took a minute to
 LOWERINGS = ("auto", "unrolled", "rolled")
 CLOSING = ("closure_residual", "closure_jacobian", "closure_bias", "multipliers", "closing_step", "closing_speed")
 """The functions of the equations of loops."""
+RIGID = ("convective_matrix",)
+"""The functions of rigid bodies alone."""
 DRIVEN = ("forward_dynamics", "implicit_dynamics")
 """The functions of a mechanism whose results depend on its loops."""
 FEW, MANY = 128, 256
@@ -101,6 +103,8 @@ def is_long(mechanism: Mechanism, *, closed: bool | None = None) -> bool:
     The answer is for functions that depend on loops, with `closed=False` for all others.
     """
     count, equations = len(mechanism.bodies), len(mechanism.closures)
+    if mechanism.has_flexible:  # of which rolled code knows nothing
+        return False
     if not equations or closed is False:
         return count > UNROLLED
     return mechanism.nv > (MANY if 4 * equations > count else FEW)
@@ -163,6 +167,11 @@ class Request:
         if self.driven and not algorithm.driven:
             raise InputError(f"{self.name} takes no driven joints; hybrid_dynamics does")
         places = sorted({k for x in self.driven for k in ([x] if isinstance(x, int) else entries(mechanism, x, 1))})
+        if mechanism.has_flexible and self.name in RIGID:
+            raise InputError(
+                f"{self.name} does not know flexible bodies such as {mechanism.flexible_name!r}; inverse_dynamics and "
+                "bias_torque give the same torques"
+            )
         lowering = self._lowered(mechanism)
         plain = Request(self.name, self.frame, axes, self.wrenches, self.dtype, lowering, tuple(places), self.forces)
         if self.derivative is None:
@@ -172,6 +181,11 @@ class Request:
 
     def _lowered(self, mechanism: Mechanism) -> str:
         """Return "unrolled" or "rolled"."""
+        if self.lowering == "rolled" and mechanism.has_flexible:
+            raise InputError(
+                f"{self.name} of {mechanism.name!r}: code with loops over the bodies does not know flexible ones "
+                f"such as {mechanism.flexible_name!r}; use lowering='unrolled'"
+            )
         if self.lowering not in LOWERINGS:
             raise InputError(f"lowering is {self.lowering!r}; expected 'auto', 'unrolled' or 'rolled'")
         if self.derivative is not None:
@@ -194,6 +208,8 @@ class Request:
             return "unrolled"
         if self.lowering == "auto":
             closed = self.name in (*CLOSING, *DRIVEN)
+            if mechanism.has_flexible:
+                return "unrolled"
             large = not closed and sum(a.size for a in signature(mechanism, self)[1]) > LARGE
             return "rolled" if large or is_long(mechanism, closed=closed) else "unrolled"
         return self.lowering

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from ...algebra.spatial import TwistRate, Wrench
+from ...algebra.spatial import Motion, Twist, TwistRate, Wrench
 from ...algebra.vectors import ZERO, neg
 from ...model.mechanism import Mechanism, resolve_parts
 from ...model.topology import path
@@ -128,9 +128,11 @@ class Tree:
         return out
 
     def _apart(self, a: FrameRecord, b: FrameRecord) -> tuple[list, list]:
-        """Return the bodies outward from the nearest common ancestor of two frames to each of them."""
+        """Return the bodies outward from the nearest rigid common ancestor of two frames to each of them."""
         to_a, to_b = self.chain(a).records, self.chain(b).records
         shared = sum(x is y for x, y in zip(to_a, to_b, strict=False))
+        if shared and to_a[shared - 1].body.flexible is not None:
+            shared -= 1  # two nodes of a body move relative to each other
         return to_a[shared:], to_b[shared:]
 
     @cached_property
@@ -180,6 +182,13 @@ class Chain:
         self.records = records
 
     each, outward, inward = Tree.each, Tree.outward, Tree.inward
+
+    def motion(self, i: Any) -> Motion:
+        """Return what a body's joint moves further out on the chain: modes move the next body by its node."""
+        if i.body.flexible is None:
+            return i.P
+        after = self.records[self.records.index(i) + 1 :]
+        return after[0].A.motion if after else Motion((Twist(),) * len(i.labels))
 
 
 def _slice(inputs: Mapping[str, Sequence[Any]], name: str, own: slice) -> tuple:

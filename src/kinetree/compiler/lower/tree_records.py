@@ -14,6 +14,7 @@ from typing import Any
 
 from ... import joints as joint_kinds
 from ... import loops as loop_kinds
+from ...algebra.flexible import FlexibleMass
 from ...algebra.mass import ArticulatedMass, MassMatrix
 from ...algebra.propagation import Propagation
 from ...algebra.rotations import ONE, Planar, Rotation, constant, snap_to_axes
@@ -70,6 +71,8 @@ class Record:
     @cached_property
     def A(self) -> Propagation:
         """The propagation from the parent at the joint's displacement."""
+        if isinstance(self.kind, joint_kinds.Elastic):
+            return self._deformed
         stand, (c, s) = self._stand
         if (c, s) == (1.0, 0.0):
             before, rotation, after = self.kind.displacement(self.joint, self.q)
@@ -80,6 +83,14 @@ class Record:
         else:
             rotation = Planar(2, cos(q + math.atan2(s, c)), sin(q + math.atan2(s, c)))
         return Propagation(stand.r, stand.E @ Rotation((rotation,)))
+
+    @property
+    def _deformed(self) -> Propagation:
+        """The propagation within a flexible body: to the deformed one, which keeps the frame, or to a node."""
+        if self.kind.node is None:
+            return self.stand
+        above: Any = self.parent
+        return above.body.flexible.modal.node(self.kind.node).at(above.q, above.qd)
 
     @cached_property
     def P(self) -> Motion:
@@ -92,8 +103,10 @@ class Record:
         return self.P.bias(self.t, self.qd)
 
     @cached_property
-    def M(self) -> MassMatrix:
-        """The mass matrix about the working origin."""
+    def M(self) -> Any:
+        """The mass matrix about the working origin; that of a flexible body depends on its modal coordinates."""
+        if self.body.flexible is not None:
+            return self.body.flexible.modal.moments.at(self.q)
         inertia = self.to_work.symmetric_congruence(from_moments(self.body.inertia))
         com = clear_rounding(self.to_work @ sub(self.body.com, self.frame.origin))
         return MassMatrix.of_body(self.body.mass, com, inertia)
@@ -112,6 +125,8 @@ class Record:
     def in_body(self, x):
         """Transform a twist, twist rate, wrench or articulated mass from the working frame to the body's own frame."""
         back, h = self.to_work.T, self.height
+        if isinstance(x, FlexibleMass):
+            x = x.rigid
         if isinstance(x, ArticulatedMass):
             return x.shifted(h).turned(back)
         if isinstance(x, Wrench):
@@ -212,7 +227,9 @@ def constant_records(mechanism: Mechanism) -> list[Record]:
     """Return the records of a mechanism without free parameters, with the constants that every tree requires."""
     out = bare_records(mechanism, mechanism.values())
     for record in out:
-        _ = record._stand, record.M
+        _ = record._stand
+        if record.body.flexible is None:
+            _ = record.M
     return out
 
 

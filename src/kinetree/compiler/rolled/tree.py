@@ -85,6 +85,10 @@ class RolledTree:
         """Return the tree itself, whose bodies are those between the ground and the frame."""
         return self
 
+    def motion(self, i: StepRecord) -> Any:
+        """Return the motion of a body on the chain: that of its joint."""
+        return i.P
+
     def joints(self, name: str) -> tuple[str, str]:
         """Return the request for a field with entries per degree of freedom."""
         self.flush()

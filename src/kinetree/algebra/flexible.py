@@ -1,0 +1,170 @@
+"""Mass matrices of flexible bodies, of size 6 + m, and the moments of their shape functions.
+
+A point x of the body is at r = x + Phi(x) e + e^T G(x) e / 2 in the body's frame, and S = dr/de. The derivation, and
+where it differs from Mohan and Saha (2009), is in docs/theory/flexible.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .mass import HALF, TWICE, ArticulatedMass, MassMatrix
+from .scalars import Scalar
+from .spatial import Twist, TwistRate, Wrench, power, unit_index
+from .vectors import ZERO, ZERO_MATRIX, Matrix, Vector, add, cross, dot, madd, scale, sub, symmetric, times, transpose
+
+Rows = tuple[tuple[Scalar, ...], ...]
+"""A matrix of modal coordinates, m x m."""
+
+
+@dataclass(frozen=True)
+class FlexibleMass:
+    """The mass matrix [M C; C^T K]: M of the body as a rigid one, the momentum C of each unit rate of a mode, and K.
+
+    `rigid` is a MassMatrix, or the blocks of an articulated body. `body` is None for composite and articulated bodies,
+    which have no wrench of their own.
+    """
+
+    rigid: MassMatrix | ArticulatedMass
+    C: tuple[Wrench, ...]
+    K: Rows
+    body: Deformed | None = None
+
+    def __add__(self, other: MassMatrix | ArticulatedMass | FlexibleMass) -> FlexibleMass:
+        """Return the sum; a rigid body is welded to the body's frame, which does not deform."""
+        if not isinstance(other, FlexibleMass):
+            return FlexibleMass(self.rigid + other, self.C, self.K, self.body)  # type: ignore[operator]
+        C = tuple(a + b for a, b in zip(self.C, other.C, strict=True))
+        K = tuple(tuple(x + y for x, y in zip(a, b, strict=True)) for a, b in zip(self.K, other.K, strict=True))
+        return FlexibleMass(self.rigid + other.rigid, C, K)  # type: ignore[operator]
+
+    def __sub__(self, other: MassMatrix) -> FlexibleMass:
+        """Return the mass matrix without a rigid part, which was welded to the body's frame."""
+        return FlexibleMass(self.rigid - other, self.C, self.K, self.body)  # type: ignore[operator]
+
+    def __matmul__(self, t: Twist) -> Wrench:
+        """Return the product with a twist: the momentum of a body, or the wrench of an articulated one."""
+        w = self.rigid @ t
+        Q = [dot(c.n, t.w) + dot(c.f, t.v) for c in self.C]
+        for k, x in enumerate(t.e):
+            w = w + Wrench(scale(x, self.C[k].n), scale(x, self.C[k].f))
+            Q = [a + row[k] * x for a, row in zip(Q, self.K, strict=True)]
+        return Wrench(w.n, w.f, tuple(Q))
+
+    def wrench(self, dt: TwistRate) -> Wrench:
+        """Return M t' + Omega M E t with the terms of the modal coordinates.      docs/theory/flexible.md (9), (10)"""
+        assert self.body is not None and isinstance(self.rigid, MassMatrix), "only a body has a wrench of its own"
+        return self.body.wrench(self, dt)
+
+    def articulated(self) -> FlexibleMass:
+        """Return the same matrix with blocks in place of the ten numbers."""
+        assert isinstance(self.rigid, MassMatrix), "an articulated body has blocks already"
+        return FlexibleMass(self.rigid.articulated(), self.C, self.K)
+
+    def without(self, p: Twist, psihat: Wrench, psi: Wrench, *, free: bool) -> FlexibleMass:
+        """Return M - psihat psi^T, as for rigid bodies: for a free unit column, one row is exactly zero."""
+        assert isinstance(self.rigid, ArticulatedMass), "only an articulated body is seen through a joint"
+        k = unit_index(p) if free else None
+        rigid = self.rigid.without(p, psihat, psi, free=free)
+        C = []
+        for j, (c, q) in enumerate(zip(self.C, psi.Q, strict=True)):
+            left = sub6(c, psihat, q)
+            left = tuple(0.0 if k in (i, 6 + j) else x for i, x in enumerate(left))
+            C.append(Wrench(left[:3], left[3:]))
+        m = range(len(C))
+        K = [[self.K[i][j] - psihat.Q[i] * psi.Q[j] if i <= j else 0.0 for j in m] for i in m]
+        for i in m:
+            for j in m:
+                K[i][j] = 0.0 if k in (6 + i, 6 + j) else K[min(i, j)][max(i, j)]
+        return FlexibleMass(rigid, tuple(C), tuple(map(tuple, K)))
+
+
+def sub6(c: Wrench, psihat: Wrench, q: Scalar) -> tuple:
+    """Return the six entries of c - psihat q."""
+    return (*sub(c.n, scale(q, psihat.n)), *sub(c.f, scale(q, psihat.f)))
+
+
+def welded(M: MassMatrix | ArticulatedMass, S: tuple[Twist, ...]) -> FlexibleMass:
+    """Return the mass matrix of what is fixed to a node: [M, M S; S^T M, S^T M S], with the node's motions S."""
+    C = tuple(M @ s for s in S)
+    upper = [[power(C[i], S[j]) if i <= j else 0.0 for j in range(len(S))] for i in range(len(S))]
+    return FlexibleMass(M, C, tuple(tuple(upper[min(i, j)][max(i, j)] for j in range(len(S))) for i in range(len(S))))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over the points of a flexible body, to the second order in e and e'.      docs/theory/flexible.md (6)
+
+    m is the mass, mc = sum m x and J = sum m x x^T are those of the body at rest, p_j = sum m Phi_j,
+    g_jk = sum m G_jk, N_j = sum m x Phi_j^T, N1_jk = sum m (Phi_k Phi_j^T + x G_jk^T), K_jk = sum m Phi_j . Phi_k,
+    c_jk = sum m Phi_j x Phi_k and b_jk = sum m x x G_jk.
+    """
+
+    m: float
+    mc: Vector
+    J: Matrix
+    p: tuple[Vector, ...]
+    g: tuple[tuple[Vector, ...], ...]
+    N: tuple[Matrix, ...]
+    N1: tuple[tuple[Matrix, ...], ...]
+    K: Rows
+    c: tuple[tuple[Vector, ...], ...]
+    b: tuple[tuple[Vector, ...], ...]
+
+    def at(self, e: tuple) -> FlexibleMass:
+        """Return the mass matrix at modal coordinates e.                            docs/theory/flexible.md (7)"""
+        p, N, mc, J = [], [], self.mc, self.J
+        for j, x in enumerate(e):
+            pj, Nj = self.p[j], self.N[j]
+            for k, y in enumerate(e):
+                pj = add(pj, scale(y, self.g[j][k]))
+                Nj = madd(Nj, _times(y, self.N1[j][k]))
+            p.append(pj)
+            N.append(Nj)
+            # The mean of the slopes at zero and at e is exact, since both moments are of second order.
+            mc = add(mc, scale(x * HALF, add(pj, self.p[j])))
+            both = _times(x * HALF, madd(Nj, self.N[j]))
+            J = madd(J, madd(both, transpose(both)))
+        C = tuple(Wrench(_axial(Nj), pj) for Nj, pj in zip(N, p, strict=True))
+        return FlexibleMass(MassMatrix(self.m, mc, symmetric(J)), C, self.K, Deformed(self, tuple(N)))
+
+
+@dataclass(frozen=True)
+class Deformed:
+    """The moments of a body at modal coordinates e: N_j(e) = sum m r S_j^T, beside those that do not change."""
+
+    moments: Moments
+    N: tuple[Matrix, ...]
+
+    def wrench(self, M: FlexibleMass, dt: TwistRate) -> Wrench:
+        """Return the wrench of a motion: every point accelerates by dv + U r + 2 w x S e' + S e'' + e'^T G e'."""
+        given, w, U = self.moments, dt.w, dt.U
+        out = M.rigid.wrench(dt)  # type: ignore[union-attr]
+        n, f = out.n, out.f
+        swept, moved = ZERO_MATRIX, ZERO  # sum m r (S e')^T and sum m S e'
+        for c, Nj, x, dx in zip(M.C, self.N, dt.e, dt.de, strict=True):
+            n, f = add(n, scale(dx, c.n)), add(f, scale(dx, c.f))
+            swept, moved = madd(swept, _times(x, Nj)), add(moved, scale(x, c.f))
+        trace = swept[0][0] + swept[1][1] + swept[2][2]
+        n = add(n, scale(TWICE, sub(scale(trace, w), times(transpose(swept), w))))  # 2 sum m r x (w x S e')
+        f = add(f, scale(TWICE, cross(w, moved)))
+        Q = []
+        for j, (c, Nj, x) in enumerate(zip(M.C, self.N, dt.e, strict=True)):
+            force = dot(c.f, dt.dv) + sum((dot(U[a], tuple(row[a] for row in Nj)) for a in range(3)), start=0.0)
+            whirl, bent, turned = ZERO, ZERO, ZERO
+            for k, (y, dy) in enumerate(zip(dt.e, dt.de, strict=True)):
+                whirl = add(whirl, scale(y, given.c[k][j]))
+                bent, turned = add(bent, scale(y, given.g[j][k])), add(turned, scale(y, given.b[j][k]))
+                force = force + given.K[j][k] * dy
+            n, f = add(n, scale(x, turned)), add(f, scale(x, bent))
+            Q.append(force + TWICE * dot(w, whirl))
+        return Wrench(n, f, tuple(Q))
+
+
+def _axial(m: Matrix) -> Vector:
+    """Return sum m r x s of the matrix sum m r s^T."""
+    return (m[1][2] - m[2][1], m[2][0] - m[0][2], m[0][1] - m[1][0])
+
+
+def _times(k: Scalar, m: Matrix) -> Matrix:
+    return (scale(k, m[0]), scale(k, m[1]), scale(k, m[2]))

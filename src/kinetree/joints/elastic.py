@@ -1,0 +1,138 @@
+"""The two kinds of joint within a flexible body, named with what they depend on: "modes(y1, y2)" and "node(tip)".
+
+A flexible body consists of its frame at the joint, of the deformed body that the modes carry, and of a body without
+mass at each node (model/flexible.py). The modes are a joint whose columns are unit rates of the modal coordinates.
+Neither kind has a displacement of its own: both are those of the shape functions, by which `dynamics` proceeds.
+Whatever asks a kind for its displacement does not know flexible bodies, and is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..algebra.mass import MassMatrix
+from ..algebra.spatial import Motion, Twist
+from ..algebra.vectors import IDENTITY, ZERO, Matrix
+from ..errors import ModelError
+from . import flat
+from ._common import random_in_limits
+
+SPAN = 0.02
+"""The largest random modal coordinate [m or rad]: shape functions hold for small deflections."""
+
+TWISTED = "torsion"
+"""The beginning of the names of modal coordinates that are angles."""
+
+_NAMED = re.compile(r"(modes|node)\(([^()]*)\)")
+
+
+@dataclass(frozen=True)
+class Elastic:
+    """A kind within a flexible body: the names of its modal coordinates, or of the node that it leads to."""
+
+    names: tuple[str, ...] = ()
+    node: str | None = None
+
+    DATA = ()
+    QUATERNION, ANGLES = None, None
+    AXIAL, PERIODIC = None, False
+    FLOATS, ADVANCES = (), False
+    SOLID = None
+
+    @property
+    def NQ(self) -> int:
+        """The number of modal coordinates."""
+        return len(self.names)
+
+    NV = NQ
+
+    @property
+    def UNITS(self) -> tuple[str, ...]:
+        """The units of the modal coordinates: the largest deflection, or angle, of each shape."""
+        return tuple("rad" if name.startswith(TWISTED) else "m" for name in self.names)
+
+    @property
+    def NAMES(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the modal coordinates."""
+        return (self.names,) * 3
+
+    @property
+    def SYMBOL(self) -> str:
+        """The word in pictures of kinematic modules."""
+        return "modes" if self.node is None else "node"
+
+    @property
+    def PEERS(self) -> dict[str, str]:
+        """No other library has them."""
+        return {}
+
+    def check(self, joint: Any, where: str) -> None:
+        """Accept any data: the kind uses none."""
+
+    def frame(self, joint: Any) -> Matrix:
+        """Return the child's own axes."""
+        return IDENTITY
+
+    def steps(self, joint: Any) -> tuple | None:
+        """Return None: the displacement is that of shape functions."""
+        return None
+
+    def displacement(self, joint: Any, q: Any) -> tuple:
+        """Refuse: the displacement is that of the shape functions of the parent, which a kind does not have."""
+        raise ModelError(
+            f"joint {joint.name!r} is within a flexible body, which this function does not know",
+            remedy="use the functions of a System, or make it rigid (docs/flexible.md lists what knows such bodies)",
+        )
+
+    def motion(self, joint: Any, q: Any, qd: Any) -> Motion:
+        """Return the unit rates of the modal coordinates."""
+        m = len(self.names)
+        return Motion(tuple(Twist(ZERO, ZERO, (0.0,) * k + (1.0,) + (0.0,) * (m - k - 1)) for k in range(m)))
+
+    def common(self, mass: Any) -> MassMatrix:
+        """Return no mass: the points of a deformed body move differently from those of the frame at its joint."""
+        return MassMatrix()
+
+    def neutral(self, joint: Any) -> tuple[float, ...]:
+        """Return the shape at rest."""
+        return (0.0,) * len(self.names)
+
+    def random(self, joint: Any, rng: Any, size: Any = None) -> tuple:
+        """Return modal coordinates inside the limits, or within SPAN."""
+        return random_in_limits(joint, rng, (SPAN,) * len(self.names), size)
+
+    def reverse(self, joint: Any) -> None:
+        """Return None: the frame at the joint does not deform, and its child does."""
+        return None
+
+    def rate(self, joint: Any, q: Any, qd: Any) -> tuple:
+        """Return qd."""
+        return flat.rate(joint, q, qd)
+
+    def integrate(self, joint: Any, q: Any, dq: Any) -> tuple:
+        """Return q + dq."""
+        return flat.integrate(joint, q, dq)
+
+    def difference(self, joint: Any, qa: Any, qb: Any) -> tuple:
+        """Return qb - qa."""
+        return flat.difference(joint, qa, qb)
+
+
+@lru_cache(maxsize=1024)
+def elastic_kind(name: str) -> Elastic | None:
+    """Return the kind of a name such as "modes(y1, y2)" or "node(tip)"; None for any other name."""
+    found = _NAMED.fullmatch(name)
+    if found is None:
+        return None
+    names = tuple(x.strip() for x in found[2].split(",") if x.strip())
+    if found[1] == "modes":
+        return Elastic(names) if names and len(set(names)) == len(names) else None
+    return Elastic(node=names[0]) if len(names) == 1 else None
+
+
+def modes_kind(names: tuple[str, ...]) -> str:
+    """Return the name of the kind with these modal coordinates."""
+    return f"modes({', '.join(names)})"

@@ -1,0 +1,508 @@
+"""Beam: a straight beam of Euler and Bernoulli along the x axis of its body, by assumed modes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from ..algebra.nodes import Node
+from ..errors import ModelError, brief, unknown_name
+from .modal_bodies import ModalBody, Points
+
+FAMILIES = ("y", "z", "torsion", "axial")
+"""Bending along y, bending along z, torsion and extension: the families of modes, in the order of `modes`."""
+
+MOST_MODES = 20
+"""Largest number of modes of a family: beyond, polynomials are so much alike that rounding errors grow."""
+
+ENDS = ("clamped-free", "clamped-pinned", "clamped-clamped", "pinned-pinned")
+"""The ends at x = 0 and x = L of which bending modes are; torsion and extension are fixed at x = 0, free at x = L."""
+
+SHAPES = ("polynomials", "eigenmodes")
+TIP = "tip"
+"""The node at x = L, which every beam has."""
+RESERVED = (TIP, "elastic", "modes", "stiffness")
+"""Names of parts of a flexible body that its nodes cannot have."""
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A straight beam along x from its body's origin, with small deflections in assumed modes.
+
+    Args:
+        length: [m].
+        E: Young's modulus [Pa].
+        G: the shear modulus [Pa], for torsion.
+        rho: the density [kg/m^3].
+        section: ("rectangle", size along y, size along z), ("circle", diameter) or ("tube", outer diameter, inner
+            diameter) [m]. In its place, stiffnesses may be given:
+        EI: the bending stiffness along y and along z [N m^2], one number for both.
+        GJ: the torsional stiffness [N m^2].
+        EA: the axial stiffness [N].
+        mass_per_length: [kg/m].
+        polar: the moment of inertia about the axis per length [kg m], zero for a thin beam.
+        modes: the numbers of modes: bending along y, bending along z, torsion, extension.
+        ends: of the bending modes: "clamped-free", "clamped-pinned", "clamped-clamped" or "pinned-pinned".
+        shapes: "polynomials", which contain the static deflections under a force and a moment at the tip (two modes)
+            and under the beam's own weight (three), or "eigenmodes" of the beam with its tip mass.
+        tip_mass: a point mass at x = L [kg].
+        damping: the damping ratio of every mode.
+        nodes: where parts can be attached: their distances from the origin [m] by name. "tip" is at x = L.
+        foreshortening: whether points approach the origin as the beam bends. Without it a beam that rotates fast is too
+            soft, and softer the faster it rotates.
+    """
+
+    length: float
+    E: float | None = None
+    G: float | None = None
+    rho: float | None = None
+    section: tuple[Any, ...] | None = None
+    EI: tuple[float, float] | float | None = None
+    GJ: float | None = None
+    EA: float | None = None
+    mass_per_length: float | None = None
+    polar: float | None = None
+    modes: tuple[int, int, int, int] = (2, 2, 0, 0)
+    ends: str = "clamped-free"
+    shapes: str = "polynomials"
+    tip_mass: float = 0.0
+    damping: float = 0.0
+    nodes: tuple[tuple[str, float], ...] = ()
+    foreshortening: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the numbers, and make tuples of lists and tables."""
+        _tidy(self)
+        _ = self.properties
+
+    @cached_property
+    def properties(self) -> Section:
+        """The stiffnesses and masses of the cross section."""
+        return _section(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the modal coordinates, such as y1 and torsion1."""
+        return tuple(f"{what}{k + 1}" for what, n in zip(FAMILIES, self.modes, strict=True) for k in range(n))
+
+    @property
+    def node_places(self) -> tuple[tuple[str, float], ...]:
+        """The nodes with their distances from the origin [m]."""
+        return (*self.nodes, (TIP, self.length))
+
+    @cached_property
+    def modal(self) -> ModalBody:
+        """The moments of the beam's points, with its modes made orthogonal."""
+        return _modal(self)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Stiffnesses of a cross section: EI along y and z [N m^2], GJ [N m^2], EA [N]; mass and moments per length.
+
+    `spread` has the second moments of mass per length along y and along z [kg m].
+    """
+
+    EI: tuple[float, float]
+    GJ: float
+    EA: float
+    mass: float
+    spread: tuple[float, float]
+
+
+# --- Checks and cross sections ---
+
+
+def _fault(what: str, remedy: str) -> ModelError:
+    return ModelError(what, where="beam", remedy=remedy)
+
+
+def _number(value: Any, what: str, *, least: float = 0.0, above: bool = False) -> float:
+    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or value < least or (above and value <= least):
+        bound = f"more than {least:g}" if above else f"{least:g} or more"
+        raise _fault(f"the {what} is {brief(value)}", f"give a number, {bound}")
+    return float(value)
+
+
+def _tidy(beam: Beam) -> None:
+    def put(name: str, value: Any) -> None:
+        object.__setattr__(beam, name, value)
+
+    put("length", _number(beam.length, "length", above=True))
+    for name in ("E", "G", "rho", "GJ", "EA", "mass_per_length"):
+        if getattr(beam, name) is not None:
+            put(name, _number(getattr(beam, name), name, above=True))
+    if beam.polar is not None:
+        put("polar", _number(beam.polar, "polar"))
+    if beam.EI is not None:
+        pair = beam.EI if isinstance(beam.EI, list | tuple) else (beam.EI, beam.EI)
+        if len(pair) != 2:
+            raise _fault(f"EI has {len(pair)} numbers", "give one, or two: along y and along z")
+        put("EI", tuple(_number(x, "EI", above=True) for x in pair))
+    for name in ("tip_mass", "damping"):
+        put(name, _number(getattr(beam, name), name.replace("_", " ")))
+    given = beam.modes
+    if not isinstance(given, list | tuple) or not 1 <= len(given) <= 4:
+        raise _fault(f"modes is {brief(given)}", f"give the numbers of modes: {', '.join(FAMILIES)}")
+    counts = (*given, *(0,) * (4 - len(given)))
+    for what, n in zip(FAMILIES, counts, strict=True):
+        if not isinstance(n, int) or isinstance(n, bool) or not 0 <= n <= MOST_MODES:
+            raise _fault(f"the number of modes {what!r} is {brief(n)}", f"give a whole number from 0 to {MOST_MODES}")
+    if not any(counts):
+        raise _fault("there are no modes", "give at least one, or make the body rigid")
+    put("modes", counts)
+    if isinstance(beam.section, list):
+        put("section", tuple(beam.section))
+    for name, known in (("ends", ENDS), ("shapes", SHAPES)):
+        if getattr(beam, name) not in known:
+            raise unknown_name(name, str(getattr(beam, name)), known, where="beam")
+    if not isinstance(beam.foreshortening, bool):
+        raise _fault(f"foreshortening is {brief(beam.foreshortening)}", "give true or false")
+    nodes = beam.nodes.items() if hasattr(beam.nodes, "items") else beam.nodes  # type: ignore[attr-defined]
+    put("nodes", tuple(_node(beam, pair) for pair in nodes))
+    if len({name for name, _ in beam.nodes}) < len(beam.nodes):
+        raise _fault("two nodes have the same name", "rename one of them")
+
+
+def _node(beam: Beam, pair: Any) -> tuple[str, float]:
+    name, x = pair
+    if not isinstance(name, str) or not name.isidentifier() or name in RESERVED:
+        raise _fault(
+            f"a node has the name {brief(name)}", f"use letters, digits and _, and none of {', '.join(RESERVED)}"
+        )
+    at = _number(x, f"place of node {name!r}")
+    if at > beam.length:
+        raise _fault(f"node {name!r} is at {at:g} m of a beam of {beam.length:g} m", "give a distance on the beam")
+    return name, at
+
+
+def _section(beam: Beam) -> Section:
+    area, second, torsion = _geometry(beam.section)
+    kinds = {
+        "EI": (beam.EI, "E", beam.modes[0] + beam.modes[1]),
+        "GJ": (beam.GJ, "G", beam.modes[2]),
+        "EA": (beam.EA, "E", beam.modes[3]),
+        "mass_per_length": (beam.mass_per_length, "rho", 1),
+    }
+    for name, (given, modulus, needed) in kinds.items():
+        if given is not None and beam.section is not None:
+            raise _fault(f"{name} and a section are given", "give one of them")
+        if needed and given is None and (beam.section is None or getattr(beam, modulus) is None):
+            raise _fault(f"the beam has no {name}", f"give it, or {modulus} and a section")
+    if beam.section is not None:
+        if beam.polar is not None:
+            raise _fault("polar and a section are given", "give one of them")
+        E, G, rho = beam.E or 0.0, beam.G or 0.0, beam.rho or 0.0
+        along = (E * second[0], E * second[1])
+        return Section(along, G * torsion, E * area, rho * area, (rho * second[0], rho * second[1]))
+    polar = beam.polar or 0.0
+    if beam.modes[2] and not polar:
+        raise _fault("the beam has torsion modes and no polar", "give polar, the moment of inertia per length [kg m]")
+    EI: Any = beam.EI or (0.0, 0.0)
+    return Section(EI, beam.GJ or 0.0, beam.EA or 0.0, beam.mass_per_length or 0.0, (polar / 2, polar / 2))
+
+
+def _geometry(section: Any) -> tuple[float, tuple[float, float], float]:
+    """Return area, second moments along y and along z, and torsion constant of a cross section."""
+    if section is None:
+        return 0.0, (0.0, 0.0), 0.0
+    sizes = {"rectangle": 2, "circle": 1, "tube": 2}
+    kind, *given = section if isinstance(section, list | tuple) and section else (section,)
+    if kind not in sizes:
+        raise unknown_name("section", str(kind), sizes, where="beam")
+    if len(given) != sizes[kind]:
+        raise _fault(f"a {kind} has {len(given)} sizes", f"give {sizes[kind]}")
+    size = [_number(x, f"size of the {kind}", above=kind != "tube" or k == 0) for k, x in enumerate(given)]
+    if kind == "rectangle":
+        a, b = size
+        return a * b, (b * a**3 / 12, a * b**3 / 12), _rectangle_torsion(max(a, b), min(a, b))
+    outer, inner = (*size, 0.0)[:2]
+    if inner >= outer:
+        raise _fault(f"the tube's inner diameter is {inner:g} m of {outer:g} m", "give the outer diameter first")
+    second = math.pi * (outer**4 - inner**4) / 64
+    return math.pi * (outer**2 - inner**2) / 4, (second, second), 2 * second
+
+
+def _rectangle_torsion(a: float, b: float) -> float:
+    """Return the torsion constant of a rectangle with sides a >= b, by Saint-Venant's series."""
+    series = sum(math.tanh(n * math.pi * a / (2 * b)) / n**5 for n in range(1, 60, 2))
+    return a * b**3 * (1 / 3 - 64 / math.pi**5 * b / a * series)
+
+
+# --- Shape functions on s = x / L, as Legendre series on [0, 1] ---
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Functions on [0, 1] as rows of coefficients of Legendre polynomials of 2 s - 1."""
+
+    c: np.ndarray
+
+    @classmethod
+    def of(cls, functions: Sequence[Function], degree: int) -> Series:
+        """Return the series of functions, by Gauss quadrature."""
+        s, weights = _gauss(degree + 1)
+        values = np.array([f(s) for f in functions]).reshape(len(functions), len(s))
+        return cls.through(values, s, weights, degree)
+
+    @classmethod
+    def through(cls, values: np.ndarray, s: np.ndarray, weights: np.ndarray, degree: int) -> Series:
+        """Return the series of values at Gauss points."""
+        basis = legendre.legvander(2 * s - 1, degree)
+        return cls((values * weights) @ basis * (2 * np.arange(degree + 1) + 1))
+
+    def at(self, s: Any) -> np.ndarray:
+        """Return the values [..., count] at s."""
+        return legendre.legvander(2 * np.asarray(s, dtype=float) - 1, self.c.shape[-1] - 1) @ self.c.T
+
+    def slope(self, order: int = 1) -> Series:
+        """Return the derivatives with respect to s."""
+        return Series(legendre.legder(self.c, order, scl=2.0, axis=-1))
+
+    def integral(self) -> Series:
+        """Return the integrals from 0 to s."""
+        return Series(legendre.legint(self.c, 1, lbnd=-1, scl=0.5, axis=-1))
+
+    def mixed(self, weights: np.ndarray) -> Series:
+        """Return other functions: column j of the weights has those of the j-th."""
+        return Series(weights.T @ self.c)
+
+
+def _gauss(count: int) -> tuple[np.ndarray, np.ndarray]:
+    x, w = legendre.leggauss(count)
+    return (x + 1) / 2, w / 2
+
+
+def _polynomials(n: int, clamps: tuple[int, int]) -> list[Function]:
+    """Return n polynomials that vanish at the ends to given orders."""
+
+    def made(k: int) -> Function:
+        return lambda s: s ** clamps[0] * (1 - s) ** clamps[1] * legendre.legval(2 * s - 1, np.eye(n)[k])
+
+    return [made(k) for k in range(n)]
+
+
+CLAMPS = {"clamped-free": (2, 0), "clamped-pinned": (2, 1), "clamped-clamped": (2, 2), "pinned-pinned": (1, 1)}
+"""The orders to which bending shapes vanish at x = 0 and x = L."""
+
+
+def bending_roots(n: int, ends: str, ratio: float = 0.0) -> list[float]:
+    """Return the first n numbers beta with omega = beta^2 sqrt(EI / (mu L^4)), for a ratio of tip mass to own mass."""
+    if ends == "pinned-pinned":
+        return [k * math.pi for k in range(1, n + 1)]
+
+    def equation(b: float) -> float:  # divided by cosh b, which is large
+        t, h = math.tanh(b), 1 / math.cosh(b)
+        if ends == "clamped-free":
+            return h + math.cos(b) + b * ratio * (math.cos(b) * t - math.sin(b))
+        if ends == "clamped-clamped":
+            return math.cos(b) - h
+        return math.sin(b) - math.cos(b) * t
+
+    out, step = [], 0.05
+    b = 0.3 if ends == "clamped-free" else 3.0
+    b = 1e-3 if ratio else b
+    while len(out) < n:
+        if equation(b) * equation(b + step) <= 0:
+            out.append(_root(equation, b, b + step))
+        b += step
+    return out
+
+
+def _root(f: Callable[[float], float], low: float, high: float) -> float:
+    sign = f(low) > 0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (f(middle) > 0) == sign else (low, middle)
+    return (low + high) / 2
+
+
+def _eigenmode(b: float, ends: str) -> Function:
+    """Return a bending mode; e^b is not formed, so that high modes are as accurate as low ones."""
+    if ends == "pinned-pinned":
+        return lambda s: np.sin(b * s)
+    # v = cosh - cos - sigma (sinh - sin), and 1 - sigma is small.
+    sine, cosine, decay = math.sin(b), math.cos(b), math.exp(-b)
+    if ends == "clamped-free":
+        left = (sine - cosine - decay) / (math.sinh(b) + sine)
+    else:
+        left = (cosine - sine - decay) / (math.sinh(b) - sine)
+    sigma = 1 - left
+    return lambda s: (left * np.exp(b * s) + (1 + sigma) * np.exp(-b * s)) / 2 - np.cos(b * s) + sigma * np.sin(b * s)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Modes of one family: their shapes, made orthogonal with the largest value 1, and stiffnesses."""
+
+    shapes: Series
+    stiffness: np.ndarray
+
+
+def _family(beam: Beam, what: str, n: int) -> Family:
+    """Return the modes of a family by the least energy of its shapes (Rayleigh and Ritz), or as they are exactly."""
+    given, bending = beam.properties, what in ("y", "z")
+    if bending:
+        inertia, rigidity, order = given.mass, given.EI["yz".index(what)], 2
+    elif what == "torsion":
+        inertia, rigidity, order = sum(given.spread), given.GJ, 1
+    else:
+        inertia, rigidity, order = given.mass, given.EA, 1
+    tip, L = 0.0 if what == "torsion" else beam.tip_mass, beam.length
+    if beam.shapes == "polynomials":
+        clamps = CLAMPS[beam.ends] if bending else (1, 0)
+        found = Series.of(_polynomials(n, clamps), n - 1 + sum(clamps))
+    else:
+        roots = bending_roots(n, beam.ends, tip / (inertia * L)) if bending else rod_roots(n, tip / (inertia * L))
+        modes = [_eigenmode(b, beam.ends) if bending else _sine(b) for b in roots]
+        found = Series.of(modes, 24 + 8 * n)
+    s, weights = _gauss(found.c.shape[-1] + 2)
+    values, ends = found.at(s), found.at(1.0)
+    mass = inertia * L * (values.T * weights) @ values + tip * np.outer(ends, ends)
+    if beam.shapes == "polynomials":
+        bent = found.slope(order).at(s)
+        stiffness = rigidity / L ** (2 * order - 1) * (bent.T * weights) @ bent
+        squares, mixes = _modes_of(stiffness, mass)
+        found = found.mixed(mixes)
+        mass = np.ones(n)
+    else:
+        squares = np.array(roots) ** (2 * order) * rigidity / (inertia * L ** (2 * order))
+        mass = np.diag(mass)
+    sizes = _largest(found)
+    return Family(Series(found.c / sizes[:, None]), squares * mass / sizes**2)
+
+
+def _modes_of(stiffness: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return squares of frequencies and modes of unit modal mass."""
+    left = np.linalg.inv(np.linalg.cholesky(mass))
+    squares, turned = np.linalg.eigh(left @ stiffness @ left.T)
+    return squares, left.T @ turned
+
+
+def _largest(shapes: Series) -> np.ndarray:
+    """Return the value of each function where it is largest, with its sign."""
+    values = shapes.at(np.linspace(0.0, 1.0, 2001))
+    return np.take_along_axis(values, np.abs(values).argmax(axis=0)[None, :], axis=0)[0]
+
+
+def rod_roots(n: int, ratio: float = 0.0) -> list[float]:
+    """Return the first n numbers beta of a rod that is fixed at x = 0, with beta tan beta = 1 / ratio."""
+    if not ratio:
+        return [(k + 0.5) * math.pi for k in range(n)]
+    return [_root(lambda b: math.cos(b) - ratio * b * math.sin(b), k * math.pi, (k + 0.5) * math.pi) for k in range(n)]
+
+
+def _sine(b: float) -> Function:
+    return lambda s: np.sin(b * s)
+
+
+# --- The points of a beam ---
+
+
+def points_of(beam: Beam) -> Points:
+    """Return four points per cross section at Gauss points along the axis, and the tip mass."""
+    return _points(beam, _Displacements(beam))
+
+
+def _modal(beam: Beam) -> ModalBody:
+    shape = _Displacements(beam)
+    moments = _points(beam, shape).moments()
+    stiffness = np.concatenate([f.stiffness for f in shape.families.values()])
+    damping = 2 * beam.damping * np.sqrt(stiffness * np.diag(np.array(moments.K)))
+    nodes = tuple(shape.node(name, x) for name, x in beam.node_places)
+    return ModalBody(beam.names, moments, tuple(map(float, stiffness)), tuple(map(float, damping)), nodes)
+
+
+def _points(beam: Beam, shape: _Displacements) -> Points:
+    given, L = beam.properties, beam.length
+    s, weights = _gauss(2 * shape.degree + 4)
+    far_y, far_z = (math.sqrt(2 * x / given.mass) for x in given.spread)
+    parts = [
+        (given.mass * L / 4 * weights, s, y, z) for y, z in ((far_y, 0.0), (-far_y, 0.0), (0.0, far_z), (0.0, -far_z))
+    ]
+    if beam.tip_mass:
+        parts.append((np.array([beam.tip_mass]), np.ones(1), 0.0, 0.0))
+    places = [np.stack([at * L, np.full_like(at, y), np.full_like(at, z)], axis=-1) for _, at, y, z in parts]
+    return Points(
+        np.concatenate([mass for mass, *_ in parts]),
+        np.concatenate(places),
+        np.concatenate([shape.first(*where) for _, *where in parts]),
+        np.concatenate([shape.second(*where) for _, *where in parts]),
+    )
+
+
+class _Displacements:
+    """The displacements of a beam's points, to the second order in the modal coordinates."""
+
+    def __init__(self, beam: Beam) -> None:
+        """Find the shapes of each family; products of slopes are integrated as series."""
+        families = {what: _family(beam, what, n) for what, n in zip(FAMILIES, beam.modes, strict=True) if n}
+        self.beam, self.families = beam, families
+        self.degree = max(f.shapes.c.shape[-1] for f in families.values())
+        self.places, self.m = {}, 0
+        for what, f in families.items():
+            self.places[what] = slice(self.m, self.m + len(f.stiffness))
+            self.m += len(f.stiffness)
+        s, weights = _gauss(2 * self.degree + 2)
+        self.shortening = {}
+        for what in self._bending():
+            slopes = families[what].shapes.slope().at(s)
+            products = np.einsum("nj,nk->jkn", slopes, slopes).reshape(-1, len(s))
+            self.shortening[what] = Series.through(products, s, weights, 2 * self.degree).integral()
+
+    def _bending(self) -> Iterable[str]:
+        return [what for what in ("y", "z") if what in self.families]
+
+    def first(self, s: np.ndarray, y: float, z: float) -> np.ndarray:
+        """Return Phi [n, m, 3] at the points (s L, y, z)."""
+        out = np.zeros((len(s), self.m, 3))
+        for what, own in self.places.items():
+            values = self.families[what].shapes.at(s)
+            if what == "torsion":
+                out[:, own, 1], out[:, own, 2] = -z * values, y * values
+            else:
+                out[:, own, {"y": 1, "z": 2, "axial": 0}[what]] = values
+        return out
+
+    def second(self, s: np.ndarray, y: float, z: float) -> np.ndarray:
+        """Return G [n, m, m, 3]: foreshortening by bending, and the second order of the rotation by torsion."""
+        out = np.zeros((len(s), self.m, self.m, 3))
+        for what in self._bending() if self.beam.foreshortening else ():
+            own, n = self.places[what], len(self.families[what].stiffness)
+            out[:, own, own, 0] = -self.shortening[what].at(s).reshape(len(s), n, n) / self.beam.length
+        if "torsion" in self.places:
+            own, values = self.places["torsion"], self.families["torsion"].shapes.at(s)
+            squares = np.einsum("nj,nk->njk", values, values)
+            out[:, own, own, 1], out[:, own, own, 2] = -y * squares, -z * squares
+        return out
+
+    def node(self, name: str, x: float) -> Node:
+        """Return the node on the axis at x."""
+        s = np.array([x / self.beam.length])
+        angles = np.zeros((self.m, 3))
+        for what, own in self.places.items():
+            shapes = self.families[what].shapes
+            if what == "torsion":
+                angles[own, 0] = shapes.at(s)[0]
+            elif what != "axial":
+                axis, sign = (2, 1.0) if what == "y" else (1, -1.0)
+                angles[own, axis] = sign * shapes.slope().at(s)[0] / self.beam.length
+        Phi, G = self.first(s, 0.0, 0.0)[0], self.second(s, 0.0, 0.0)[0]
+        rows = [tuple(map(tuple, cleared(a).tolist())) for a in (Phi, angles)]
+        bends = tuple(tuple(map(tuple, row)) for row in cleared(G).tolist())
+        return Node(name, (x, 0.0, 0.0), rows[0], bends, rows[1])
+
+
+def cleared(a: np.ndarray) -> np.ndarray:
+    """Return an array without the rounding errors of zeros."""
+    size = float(np.abs(a).max(initial=0.0))
+    return np.where(np.abs(a) <= 1e-14 * size, 0.0, a)

@@ -1,0 +1,155 @@
+"""Flexible bodies in a mechanism: each becomes its frame at the joint, the deformed body, and a body at each node.
+
+A body "boom" with a Beam becomes the rigid body "boom", which the joint carries, with the body "boom.elastic" on a
+joint "boom.modes" whose coordinates are the modal ones. Their stiffnesses are a joint spring, "boom.stiffness". Each
+node is a body without mass, such as "boom.tip", to which children, frames, loops, forces and contacts can be attached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import ModelError, part_at
+from ..joints.elastic import elastic_kind, modes_kind
+from .mechanism import Mechanism
+from .parts import Body, ForceElement, Joint, Placement
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Bodies, joints and force elements."""
+
+    bodies: tuple[Body, ...] = ()
+    joints: tuple[Joint, ...] = ()
+    forces: tuple[ForceElement, ...] = ()
+
+
+def is_modes(joint: Joint | None) -> bool:
+    """Return whether a joint carries a deformed body."""
+    kind = None if joint is None else elastic_kind(joint.kind)
+    return kind is not None and kind.node is None
+
+
+def with_modes(bodies: Sequence[Body], joints: Sequence[Joint], forces: Sequence[ForceElement]) -> Parts:
+    """Return the parts with all flexible bodies as their parts; those that are parts already stay as they are."""
+    if all(b.flexible is None for b in bodies):
+        return Parts(tuple(bodies), tuple(joints), tuple(forces))
+    carried = {j.child: j for j in joints}
+    whole = [b for b in bodies if b.flexible is not None and not is_modes(carried.get(b.name))]
+    made = {b.name: parts_of(b) for b in whole}
+    out_bodies, out_joints = [], []
+    for b in bodies:
+        out_bodies += [replace(b, flexible=None), *made[b.name].bodies] if b.name in made else [b]
+    for j in joints:
+        out_joints += [j, *made[j.child].joints] if j.child in made else [j]
+    springs = tuple(x for parts in made.values() for x in parts.forces)
+    return Parts(tuple(out_bodies), tuple(out_joints), (*forces, *springs))
+
+
+def in_order(bodies: Sequence[Body], forces: Sequence[ForceElement], given: int) -> tuple[ForceElement, ...]:
+    """Return the forces with those that were made, after the given ones, in the order of their bodies."""
+    place = {b.name: k for k, b in enumerate(bodies)}
+    return (*forces[:given], *sorted(forces[given:], key=lambda f: place[f.body_b]))
+
+
+def parts_of(body: Body) -> Parts:
+    """Return the parts of a flexible body beside its frame at the joint."""
+    modal, name, elastic = body.flexible.modal, body.name, f"{body.name}.elastic"
+    damping = modal.damping if any(modal.damping) else ()
+    modes = Joint(f"{name}.modes", modes_kind(modal.names), name, elastic, damping=damping)
+    coefficients = tuple((f"stiffness_{k + 1}", x) for k, x in enumerate(modal.stiffness))
+    spring = ForceElement(f"{name}.stiffness", "joint_spring", name, elastic, coefficients=coefficients)
+    nodes = [f"{name}.{node.name}" for node in modal.nodes]
+    links = (Joint(x, f"node({node.name})", elastic, x) for x, node in zip(nodes, modal.nodes, strict=True))
+    deformed = Body(elastic, **modal.rigid, flexible=body.flexible)
+    return Parts((deformed, *map(Body, nodes)), (modes, *links), (spring,))
+
+
+def without_modes(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism, for files, whose flexible bodies have one part each; those that were changed keep all."""
+    by_name = {b.name: b for b in mechanism.bodies}
+    frames, hidden = {}, Parts()
+    for joint in mechanism.joints:
+        flexible = by_name[joint.child].flexible
+        if flexible is None or not is_modes(joint) or joint.parent not in by_name:
+            continue
+        whole = replace(by_name[joint.parent], flexible=flexible)
+        parts = parts_of(whole)
+        if _contained(parts, mechanism):
+            frames[whole.name] = whole
+            hidden = Parts(hidden.bodies + parts.bodies, hidden.joints + parts.joints, hidden.forces + parts.forces)
+    return replace(
+        mechanism,
+        bodies=tuple(frames.get(b.name, b) for b in mechanism.bodies if b not in hidden.bodies),
+        joints=tuple(j for j in mechanism.joints if j not in hidden.joints),
+        forces=tuple(f for f in mechanism.forces if f not in hidden.forces),
+    )
+
+
+def _contained(parts: Parts, mechanism: Mechanism) -> bool:
+    pairs = ((parts.bodies, mechanism.bodies), (parts.joints, mechanism.joints), (parts.forces, mechanism.forces))
+    return all(x in whole for some, whole in pairs for x in some)
+
+
+def check_flexible(mechanism: Mechanism) -> None:
+    """Refuse parts of flexible bodies that do not fit together, and parts of others that are attached to no node."""
+    deformed = {b.name: b.flexible.modal for b in mechanism.bodies if b.flexible is not None}
+    for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
+        where, kind = part_at("joint", joint.name), elastic_kind(joint.kind)
+        if joint.parent in deformed and (kind is None or kind.node is None):
+            raise _off(joint.parent, deformed[joint.parent], where)
+        if kind is None:
+            continue
+        if joint.placement != Placement():
+            raise ModelError(
+                "a joint within a flexible body has a placement",
+                where=where,
+                remedy="leave it out: the shape functions place the nodes",
+            )
+        if kind.node is not None:
+            if joint.parent not in deformed:
+                raise ModelError(
+                    f"its parent {joint.parent!r} is not flexible", where=where, remedy="use a fixed joint"
+                )
+            deformed[joint.parent].node(kind.node)
+        elif body.flexible is None or kind.names != deformed[body.name].names:
+            names = "none" if body.flexible is None else ", ".join(deformed[body.name].names)
+            raise ModelError(
+                f"its child {body.name!r} has other modal coordinates: {names}", where=where, remedy="name these"
+            )
+    for body in mechanism.bodies:
+        if body.flexible is not None and any(getattr(body, k) != x for k, x in deformed[body.name].rigid.items()):
+            raise ModelError(
+                "its mass, com or inertia is not that of its shape at rest",
+                where=part_at("body", body.name),
+                remedy="change the beam; mass at the joint belongs to the body before it, payloads to a body at a node",
+            )
+    _check_places(mechanism, deformed)
+
+
+def _check_places(mechanism: Mechanism, deformed: dict[str, Any]) -> None:
+    named = [(part_at("frame", f.name), f.body) for f in mechanism.frames]
+    for sort, parts in (("loop", mechanism.loops), ("force", mechanism.forces)):
+        named += [
+            (part_at(sort, x.name), body)
+            for x in parts
+            for body in (x.body_a, x.body_b)
+            if getattr(x, "kind", "") != "joint_spring"
+        ]
+    for contact in mechanism.contacts:
+        named += [(part_at("contact", contact.name), body) for body in (contact.body, contact.surface.body)]
+    for where, body in named:
+        if body in deformed:
+            raise _off(body, deformed[body], where)
+
+
+def _off(body: str, modal: Any, where: Any) -> ModelError:
+    whole = body.removesuffix(".elastic")
+    nodes = ", ".join(repr(f"{whole}.{node.name}") for node in modal.nodes)
+    return ModelError(
+        f"it is attached to the deformed body {body!r}, which has no one place",
+        where=where,
+        remedy=f"attach it to a node, {nodes}, or to the frame at the joint, {whole!r}",
+    )

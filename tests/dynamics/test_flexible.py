@@ -1,0 +1,168 @@
+"""Pages of sweeps on flexible bodies against Lagrange's equations, differences and the points of the bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import everyday
+import kinetree as kt
+from flexible_mechanisms import beam, random_tree, state
+from kinetree.formulations import lagrange
+from kinetree.model.beams import points_of
+from tolerance import assert_close
+
+SEEDS = everyday.some(range(24))
+CASES = everyday.some([(base, seed) for seed in range(24) for base in ("revolute", "free")])
+
+
+@pytest.mark.parametrize(("base", "seed"), CASES)
+def test_equations_are_those_of_lagrange(base, seed):
+    """Find torques, inertia and gravity of random trees by differentiating their energies, and the motion back."""
+    mechanism = random_tree(seed, base=base)
+    system = kt.System(mechanism)
+    q, qd, qdd = state(system, seed)
+    w = np.random.default_rng(seed).normal(size=(len(mechanism.bodies), 6))
+    e = lagrange.equations(mechanism, q, qd, w)
+    tau = system.inverse_dynamics(q, qd, qdd, wrenches=w, forces=False)
+    scale = np.abs(tau).max()
+    assert_close(e.torque(qdd), tau, 1e-10 * scale, "torques")
+    assert_close(e.I, system.inertia_matrix(q), 1e-10 * np.abs(e.I).max(), "I")
+    assert_close(e.g, system.gravity_torque(q, forces=False), 1e-10 * scale, "gravity")
+    assert_close(
+        e.convective + e.g - e.external, system.bias_torque(q, qd, wrenches=w, forces=False), 1e-10 * scale, "h"
+    )
+    back = system.forward_dynamics(q, qd, tau, wrenches=w, forces=False)
+    assert_close(back, qdd, 1e-9 * np.abs(qdd).max() * max(1.0, 1e-7 * np.linalg.cond(e.I)), "qdd")
+    inverse = system.inverse_inertia_matrix(q)
+    assert_close(inverse @ e.I, np.eye(system.nv), 1e-14 * np.linalg.cond(e.I), "I^-1")
+    assert_close(system.kinetic_energy(q, qd), 0.5 * qd @ e.I @ qd, 1e-12 * np.trace(e.I) * (qd @ qd), "kinetic energy")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_frames_on_nodes_move_as_their_poses(seed):
+    """Compare twists, Jacobians and accelerations of a body behind nodes with differences of its poses."""
+    system = kt.System(random_tree(seed, base="free"))
+    q, qd, qdd = state(system, seed)
+    frame, h = system.mechanism.bodies[-1].name, 1e-5
+
+    def at(s: float) -> tuple[np.ndarray, np.ndarray]:
+        return system.integrate(q, s * qd), qd + s * qdd
+
+    twist = system.twist(q, qd, frame, axes="world")
+    ahead, behind = (system.pose(at(s)[0], frame) for s in (h, -h))
+    rate = (ahead - behind) / (2 * h)
+    assert_close(twist[3:], rate[:3, 3], 1e-7, "velocity")
+    spin = rate[:3, :3] @ system.pose(q, frame)[:3, :3].T
+    assert_close(twist[:3], [spin[2, 1], spin[0, 2], spin[1, 0]], 1e-7, "angular velocity")
+    J = system.jacobian(q, frame)
+    assert_close(J @ qd, twist, 1e-12 * max(1.0, np.abs(twist).max()), "Jacobian")
+    after, before = (system.twist(*at(s), frame, axes="world") for s in (h, -h))
+    dt = system.twist_rate(q, qd, qdd, frame, axes="world")
+    assert_close(dt, (after - before) / (2 * h), 1e-6 * max(1.0, np.abs(dt).max()), "acceleration")
+    assert_close(
+        J @ qdd + system.jacobian_rate(q, qd, frame) @ qd, dt, 1e-11 * max(1.0, np.abs(dt).max()), "J qdd + J' qd"
+    )
+    own = [system.jacobian(at(s)[0], frame, axes="body") for s in (h, -h)]
+    rates = system.jacobian_rate(q, qd, frame, axes="body")
+    assert_close(rates, (own[0] - own[1]) / (2 * h), 1e-6 * max(1.0, np.abs(rates).max()), "rate in the frame's axes")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_potential_energy_and_momentum(seed):
+    """Find gravity's torques as the slope of the potential energy, and the momentum of the center of mass."""
+    system = kt.System(random_tree(seed, base="free"))
+    q, qd, _ = state(system, seed)
+    h = 1e-5
+
+    def slope(function, along):
+        return (function(system.integrate(q, h * along)) - function(system.integrate(q, -h * along))) / (2 * h)
+
+    slopes = [slope(system.potential_energy, x) for x in np.eye(system.nv)]
+    g = system.gravity_torque(q, forces=False)
+    assert_close(g, slopes, 1e-7 * np.abs(g).max(), "gravity")
+    mass = sum(b.mass for b in system.mechanism.bodies)
+    moved = slope(system.center_of_mass, qd)
+    p = system.momentum(q, qd)[3:]
+    assert_close(p, mass * moved, 1e-7 * max(1.0, np.abs(p).max()), "momentum")
+
+
+def test_energy_is_that_of_the_points_to_the_second_order():
+    """Halve all elastic motion of a beam and find the error of its kinetic energy eight times smaller."""
+    rng = np.random.default_rng(5)
+    shape = beam(rng, (2, 1, 1, 1))
+    w, v = np.array([0.7, -1.3, 0.4]), np.array([0.5, 0.2, -0.9])
+    e, de = 0.05 * rng.normal(size=5), 0.4 * rng.normal(size=5)
+    apart = [
+        abs(_energy_of_points(shape, w, v, s * e, s * de) - _energy(shape, w, v, s * e, s * de)) for s in (1.0, 0.5)
+    ]
+    assert 6.0 < apart[0] / apart[1] < 11.0
+    assert apart[1] < 1e-2 * _energy(shape, w, v, e, de)
+
+
+def _energy(shape, w, v, e, de) -> float:
+    system = kt.System(
+        kt.build_mechanism("one", [kt.Body("b", flexible=shape)], [kt.Joint("j", "free", "ground", "b")])
+    )
+    return float(system.kinetic_energy([*np.zeros(6), 1.0, *e], [*w, *v, *de]))
+
+
+def _energy_of_points(shape, w, v, e, de) -> float:
+    points = points_of(shape)
+    S = points.Phi + np.einsum("njka,k->nja", points.G, e)
+    r = points.x + np.einsum("nja,j->na", points.Phi, e) + 0.5 * np.einsum("njka,j,k->na", points.G, e, e)
+    speed = v + np.cross(w, r) + np.einsum("nja,j->na", S, de)
+    return float(0.5 * points.mass @ (speed**2).sum(axis=1))
+
+
+def test_derivatives_are_those_of_differences():
+    """Compare derivatives of inverse and forward dynamics with differences."""
+    system = kt.System(random_tree(3, count=3))
+    q, qd, qdd = state(system, 3)
+    tau = system.inverse_dynamics(q, qd, qdd)
+    for name, last in (("inverse_dynamics", qdd), ("forward_dynamics", tau)):
+        found = getattr(system, f"{name}_derivatives")(q, qd, last)
+        for k, J in enumerate(found):
+            exact = _differences(getattr(system, name), system, (q, qd, last), k)
+            assert_close(J, exact, 1e-6 * np.abs(J).max(), f"{name} by input {k}")
+
+
+def _differences(function, system, args, k: int, h: float = 1e-5) -> np.ndarray:
+    columns = []
+    for x in np.eye(system.nv):
+        sides = []
+        for s in (h, -h):
+            moved = list(args)
+            moved[k] = system.integrate(args[0], s * x) if k == 0 else args[k] + s * x
+            sides.append(function(*moved))
+        columns.append((sides[0] - sides[1]) / (2 * h))
+    return np.array(columns).T
+
+
+def test_a_body_without_deflection_is_the_rigid_one():
+    """Lock the modes of a beam at zero and find the torques of the rigid body at rest in its shape."""
+    shape = beam(np.random.default_rng(2), (2, 2, 1, 1))
+    flexible = kt.build_mechanism("f", [kt.Body("b", flexible=shape)], [kt.Joint("j", "spherical", "ground", "b")])
+    rigid = kt.build_mechanism("r", [kt.Body("b", **shape.modal.rigid)], [kt.Joint("j", "spherical", "ground", "b")])
+    a, b = kt.System(flexible), kt.System(rigid)
+    q, qd, qdd = b.random_state(np.random.default_rng(1))[0], np.array([0.3, -1.1, 0.8]), np.array([1.0, 2.0, -0.4])
+    still = np.zeros(6)
+    tau = a.inverse_dynamics([*q, *still], [*qd, *still], [*qdd, *still])[:3]
+    assert_close(tau, b.inverse_dynamics(q, qd, qdd), 1e-14 * np.abs(tau).max() * 10, "torques")
+
+
+def test_what_does_not_know_flexible_bodies_says_so():
+    """Refuse rolled code, the convective matrix and the routes of rigid bodies."""
+    system = kt.System(random_tree(1, count=3))
+    q, qd, qdd = state(system, 1)
+    with pytest.raises(kt.InputError, match=r"code with loops over the bodies does not know flexible ones such as 'b0"):
+        system.function("inverse_dynamics", lowering="rolled", forces=False)
+    with pytest.raises(kt.InputError, match="convective_matrix does not know flexible bodies such as 'b0.elastic'"):
+        system.convective_matrix(q, qd)
+    with pytest.raises(
+        kt.ModelError, match=r"joint 'b0\.modes' is within a flexible body, which this function does not"
+    ):
+        system.ledger(q, qd, qdd)
+    found = system.verify(states=2)
+    assert [row.name for row in found.rows if row.comparisons] == ["lagrange"]
+    assert found
