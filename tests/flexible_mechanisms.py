@@ -17,7 +17,7 @@ def beam(rng: np.random.Generator, modes: tuple[int, int, int, int], **options) 
 
 def placement(rng: np.random.Generator) -> kt.Placement:
     """Return a place and a rotation with awkward numbers."""
-    return kt.Placement.from_euler("xyz", rng.uniform(-1.0, 1.0, 3), tuple(rng.uniform(-0.4, 0.4, 3)))
+    return kt.Placement.from_euler("xyz", tuple(rng.uniform(-1.0, 1.0, 3)), tuple(rng.uniform(-0.4, 0.4, 3)))
 
 
 def body(rng: np.random.Generator, name: str) -> kt.Body:

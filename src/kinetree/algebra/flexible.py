@@ -68,20 +68,15 @@ class FlexibleMass:
         rigid = self.rigid.without(p, psihat, psi, free=free)
         C = []
         for j, (c, q) in enumerate(zip(self.C, psi.Q, strict=True)):
-            left = sub6(c, psihat, q)
+            left = (c - Wrench(scale(q, psihat.n), scale(q, psihat.f))).entries()
             left = tuple(0.0 if k in (i, 6 + j) else x for i, x in enumerate(left))
-            C.append(Wrench(left[:3], left[3:]))
+            C.append(Wrench(left[:3], left[3:]))  # type: ignore[arg-type]
         m = range(len(C))
         K = [[self.K[i][j] - psihat.Q[i] * psi.Q[j] if i <= j else 0.0 for j in m] for i in m]
         for i in m:
             for j in m:
                 K[i][j] = 0.0 if k in (6 + i, 6 + j) else K[min(i, j)][max(i, j)]
         return FlexibleMass(rigid, tuple(C), tuple(map(tuple, K)))
-
-
-def sub6(c: Wrench, psihat: Wrench, q: Scalar) -> tuple:
-    """Return the six entries of c - psihat q."""
-    return (*sub(c.n, scale(q, psihat.n)), *sub(c.f, scale(q, psihat.f)))
 
 
 def welded(M: MassMatrix | ArticulatedMass, S: tuple[Twist, ...]) -> FlexibleMass:

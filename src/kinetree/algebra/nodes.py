@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from .flexible import FlexibleMass, welded
 from .mass import ArticulatedMass, MassMatrix
@@ -135,7 +136,7 @@ class _Transposed:
 
     def __matmul__(self, x):
         if isinstance(x, Wrench):
-            w = self.A.rigid.T @ x
+            w: Any = self.A.rigid.T @ x
             return Wrench(w.n, w.f, tuple(power(w, s) for s in self.A.S))
         return _Half(self.A, x)
 
@@ -147,7 +148,7 @@ class _Half:
 
     def __matmul__(self, other: Propagation) -> FlexibleMass:
         assert other is self.A, "a mass matrix is carried by one propagation: A.T @ M @ A"
-        rigid = self.A.rigid
+        rigid: Any = self.A.rigid
         return welded(rigid.T @ self.M @ rigid, self.A.S)
 
 

@@ -154,9 +154,9 @@ def _poses(mechanism: Mechanism, coordinates: list[list[Any]]) -> list[tuple[Any
         kind = joint_kinds.kind(joint.kind)
         R, o = out[parent] if parent >= 0 else (ca.SX.eye(3), ca.SX.zeros(3))
         if isinstance(kind, joint_kinds.Elastic):  # the deformed body keeps the frame at its joint
-            above = mechanism.bodies[parent].flexible
-            inner = kind.node is None
-            out.append((R, o) if inner else _at_node(above.modal.node(kind.node), R, o, coordinates[parent]))
+            above: Any = mechanism.bodies[parent].flexible
+            node = None if kind.node is None else above.modal.node(kind.node)
+            out.append((R, o) if node is None else _at_node(node, R, o, coordinates[parent]))
             continue
         axes = ca.DM(kind.frame(joint))
         before, turn, after = kind.displacement(joint, mine)

@@ -357,6 +357,7 @@ def _family(beam: Beam, what: str, n: int) -> Family:
         inertia, rigidity, order = sum(given.spread), given.GJ, 1
     else:
         inertia, rigidity, order = given.mass, given.EA, 1
+    roots: list[float] = []
     tip, L = 0.0 if what == "torsion" else beam.tip_mass, beam.length
     if beam.shapes == "polynomials":
         clamps = CLAMPS[beam.ends] if bending else (1, 0)
@@ -435,8 +436,8 @@ def _points(beam: Beam, shape: _Displacements) -> Points:
     return Points(
         np.concatenate([mass for mass, *_ in parts]),
         np.concatenate(places),
-        np.concatenate([shape.first(*where) for _, *where in parts]),
-        np.concatenate([shape.second(*where) for _, *where in parts]),
+        np.concatenate([shape.first(at, y, z) for _, at, y, z in parts]),
+        np.concatenate([shape.second(at, y, z) for _, at, y, z in parts]),
     )
 
 

@@ -56,6 +56,7 @@ def in_order(bodies: Sequence[Body], forces: Sequence[ForceElement], given: int)
 
 def parts_of(body: Body) -> Parts:
     """Return the parts of a flexible body beside its frame at the joint."""
+    assert body.flexible is not None, "a rigid body has no further parts"
     modal, name, elastic = body.flexible.modal, body.name, f"{body.name}.elastic"
     damping = modal.damping if any(modal.damping) else ()
     modes = Joint(f"{name}.modes", modes_kind(modal.names), name, elastic, damping=damping)

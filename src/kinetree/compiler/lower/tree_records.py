@@ -87,10 +87,11 @@ class Record:
     @property
     def _deformed(self) -> Propagation:
         """The propagation within a flexible body: to the deformed one, which keeps the frame, or to a node."""
-        if self.kind.node is None:
-            return self.stand
+        kind: Any = self.kind
         above: Any = self.parent
-        return above.body.flexible.modal.node(self.kind.node).at(above.q, above.qd)
+        if kind.node is None:
+            return self.stand
+        return above.body.flexible.modal.node(kind.node).at(above.q, above.qd)
 
     @cached_property
     def P(self) -> Motion:
@@ -126,7 +127,7 @@ class Record:
         """Transform a twist, twist rate, wrench or articulated mass from the working frame to the body's own frame."""
         back, h = self.to_work.T, self.height
         if isinstance(x, FlexibleMass):
-            x = x.rigid
+            return self.in_body(x.rigid)
         if isinstance(x, ArticulatedMass):
             return x.shifted(h).turned(back)
         if isinstance(x, Wrench):

@@ -230,6 +230,7 @@ def class_numbers(b: Bodies, c: int) -> dict[str, np.ndarray]:
         mass=Column(np.array([x.mass for x in bodies], dtype=float)),
         com=columns(x.com for x in bodies),
         inertia=columns(x.inertia for x in bodies),
+        flexible=None,
     )
     parents = b.parents[members]
     ground = parents < 0
