@@ -20,6 +20,7 @@ from ..model.scales import loop_units
 from ..runtime.compiled import CompiledMechanism
 from .equilibrium import equilibrium
 from .linearization import linearize
+from .loops.tolerances import CLOSED
 
 AT_REST = 1e-6
 """The largest acceleration at a position of equilibrium, relative to that of the joints under gravity alone."""
@@ -149,8 +150,6 @@ SWING = 0.25
 enough to be seen."""
 ROUNDS = 30
 """The most steps of Newton's method that close loops."""
-CLOSED = 1e-9
-"""The largest gap of loops in a picture, in rad or in parts of the mechanism's characteristic length."""
 
 
 def mode_motion(

@@ -10,12 +10,11 @@ from typing import Any
 
 from ..analysis.kinematics import all_solutions, inverse_kinematics, pose_kernel
 from ..analysis.kinematics.pose_kernel import PoseEquations
-from ..analysis.loops import assembly, findings, kinematics, redundancy
+from ..analysis.loops import assembly, findings, redundancy, tolerances
 from ..analysis.loops.driven_programs import idle_equations, loads_program
 from ..compiler.ir.program import Program
 from ..compiler.lanes.form import Kernel
 from ..compiler.lower.build import Request, build, is_long
-from ..compiler.lower.loop_pattern import RANK
 from ..dynamics import ALGORITHMS
 from ..exporting.live import LiveInputs, coordinates, live_step
 from ..formats.toml_writer import write_toml
@@ -161,13 +160,13 @@ def _prefixes() -> Iterator[str]:
 
 
 THRESHOLDS = {
-    "closed": kinematics.CLOSED,
-    "rank": RANK,
-    "idle": redundancy.IDLE,
-    "share": redundancy.SHARE,
-    "still": redundancy.STILL,
+    "closed": tolerances.CLOSED,
+    "rank": tolerances.RANK,
+    "idle": tolerances.IDLE,
+    "share": tolerances.SHARE,
+    "still": tolerances.STILL,
     "step": redundancy.LENGTH,
-    "near": findings.NEAR,
+    "near": tolerances.NEARLY_SINGULAR,
     "weakDrive": findings.WEAK_DRIVE,
     "large": findings.LARGE,
     "samePose": assembly.SAME,

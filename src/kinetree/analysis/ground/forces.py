@@ -28,7 +28,8 @@ from ...model.parts import GROUND
 from ...runtime.compiled import CompiledMechanism
 from ...runtime.contact_motion import ContactMotion
 from ..loops.actuation import dofs, effort_weights, efforts
-from ..loops.constraints import INDEPENDENT, Acting, Split, require_closed, singular_split
+from ..loops.constraints import Acting, Split, require_closed, singular_split
+from ..loops.tolerances import INDEPENDENT
 from .least_squares import Smallest, smallest_forces
 
 # --- Equations of motion that contain neither torques of drives nor multipliers of loops: those of the ground forces.

@@ -25,7 +25,8 @@ from ...model.mechanism import Mechanism, Named, one_set, resolve_parts
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import as_list
 from ..loops.actuation import dofs, effort_weights, efforts
-from ..loops.constraints import TOLERANCE, Acting, Split, require_closed, singular_split
+from ..loops.constraints import Acting, Split, require_closed, singular_split
+from ..loops.tolerances import CONSISTENT
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def regressor(
     columns: str | Iterable[str] = (),
     actuated: str | Iterable[str] | None = None,
     weights: Any = None,
-    tol: float = TOLERANCE,
+    tol: float = CONSISTENT,
     **options: Any,
 ) -> Numbers:
     """Return Y [..., nv, p] with tau = Y pi, with further `columns`, for all joints or for the `actuated` ones.

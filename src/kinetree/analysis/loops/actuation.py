@@ -22,11 +22,12 @@ from ...model.axes import axis_labels, axis_names, entries_of
 from ...model.mechanism import Mechanism, Named, inputs_of, kept_with_mechanism
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import as_list
-from .constraints import TOLERANCE, Acting, Split, require_closed, singular_split
+from .constraints import Acting, Split, require_closed, singular_split
 from .driven_programs import NativeLoops, idle_equations, loads_of, with_parameters
 from .kinematics import Mask
 from .load_sharing import Share, ranks_of, share_loads, transmission
 from .samples import Samples
+from .tolerances import CONSISTENT
 
 # --- Torques and loads of many states in native code, where the actuators are as many as degrees of freedom
 
@@ -242,7 +243,7 @@ def actuation(
     wrenches: ArrayLike | None = None,
     forces: bool = True,
     parameters: Named | None = None,
-    tol: float = TOLERANCE,
+    tol: float = CONSISTENT,
 ) -> Actuation:
     """Return the torques of actuated joints that come closest to a motion, with least effort.
 
@@ -292,7 +293,7 @@ def actuated_torques(
     """Return the torques [..., nv] of actuated joints for a motion, or raise an InputError if they cannot cause it."""
     if not set(options) - set(ACTING):
         acting = Acting.of(system, *(options.get(name, default) for name, default in ACTING.items()))
-        quick = native_torques(acting, q, qd, qdd, driven_dofs(system, actuated), TOLERANCE)
+        quick = native_torques(acting, q, qd, qdd, driven_dofs(system, actuated), CONSISTENT)
         if quick is not None:
             return quick.tau
     found = actuation(system, q, qd, qdd, actuated, **options)

@@ -19,14 +19,13 @@ from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import Hold, Placed, as_list, numbers
 from ..joint_entries import masks_of_joints as held_masks
 from .driven_programs import NativeLoops, with_parameters
-from .kinematics import CLOSED, TOLERANCE, LoopKinematics, Mask
+from .kinematics import LoopKinematics, Mask
 from .misfits import assemble_or_explain
-from .samples import NUDGES, STRIDE, Piece, Samples, starts
+from .samples import FAR, NUDGES, STRIDE, Piece, Samples, starts
+from .tolerances import ASSEMBLED, CLOSED
 
 # --- Closing of many positions at once: Newton's method in native code, from guesses or from the positions before.
 
-FAR = 400
-"""The most strides from a guess to the held values, as for a single position."""
 PATHS = (8, 64)
 """The numbers of steps from a known design to another; more steps are taken if fewer do not arrive."""
 JUMP = 0.5
@@ -229,7 +228,7 @@ def assemble(
     q_guess: ArrayLike | None = None,
     hold: Hold = (),
     *,
-    tolerance: float = TOLERANCE,
+    tolerance: float = ASSEMBLED,
     parameters: Named | None = None,
     follow: bool = False,
     on_failure: str = "raise",
@@ -316,7 +315,7 @@ def assemble_from(
     """
     values = None if parameters is None else np.broadcast_to(parameters, (len(wanted), parameters.shape[-1]))
     base, masks = np.broadcast_to(known[0], wanted.shape), masks_of(system, entries)
-    return Batch(system, base, wanted, *masks, values).from_known(known[1], TOLERANCE)
+    return Batch(system, base, wanted, *masks, values).from_known(known[1], ASSEMBLED)
 
 
 def masks_of(system: CompiledMechanism, entries: Entries) -> tuple[Mask, Mask]:

@@ -10,22 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...algebra.arrays import Numbers
-from ...compiler.lower.loop_pattern import DEPENDENT, RANK
 from ...errors import InputError
 from ...model.mechanism import Mechanism, Named, parameter_sets, resolve_parts
 from ...model.scales import loop_units, rate_sizes
 from ...runtime.compiled import CompiledMechanism
 from .samples import standing, values_of
-
-REST = 1e-18
-"""Rates of loops that count as zero [lengths of the mechanism or rad, per s or s^2]: the rounding errors of a motion
-that comes to rest. A real motion at this rate would take longer than the age of the Earth."""
-
-TOLERANCE = 1e-6
-"""The default of the largest gap and rate of loops of a motion, in parts of its size: `require_closed`."""
-
-INDEPENDENT = max(RANK, DEPENDENT**0.5)
-"""The least singular value of independent rows, in parts of the largest."""
+from .tolerances import CONSISTENT, INDEPENDENT, REST
 
 
 @dataclass(frozen=True)
@@ -125,7 +115,7 @@ def require_closed(
         )
 
 
-def require_speeds(system: CompiledMechanism, J: Numbers, qd: Numbers, tol: float = TOLERANCE) -> None:
+def require_speeds(system: CompiledMechanism, J: Numbers, qd: Numbers, tol: float = CONSISTENT) -> None:
     """Raise an InputError unless loops with the Jacobian J stay closed under qd."""
     m = system.mechanism
     _require(

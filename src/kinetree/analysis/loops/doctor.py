@@ -17,13 +17,13 @@ from ...model.scales import rate_sizes
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import as_list
 from . import findings as say
-from .constraints import REST
 from .diagnosis import LEVELS, Diagnosis, Finding
 from .independence import independent, nearest_speeds
-from .kinematics import CLOSED, LoopKinematics, gap_of
+from .kinematics import LoopKinematics, gap_of
 from .misfits import assemble_or_explain
 from .redundancy import redundancy, surroundings
 from .samples import Piece, Samples
+from .tolerances import CLOSED, REST
 
 
 def doctor(

@@ -20,10 +20,11 @@ from ..joint_entries import NUMBERS, as_list, numbers, require_names
 from .actuation import dofs
 from .batch_assembly import ON_FAILURE, assemble, failure, guess_of, masks_by_name, refuse_failed, samples_of
 from .driven_programs import NativeLoops, mobility
-from .kinematics import TOLERANCE, LoopKinematics, Mask
+from .kinematics import LoopKinematics, Mask
 from .leaders import leading
 from .motion_runs import KEPT, DrivenMotion, Flags, Runner
 from .samples import Samples
+from .tolerances import ASSEMBLED
 
 
 def driven_motion(
@@ -138,7 +139,7 @@ def _one_instant(
     arrays[drive.places] = values
     with np.errstate(all="ignore"):
         *found, gap, rank = drive.kernel(guess, arrays[:nq], arrays[nq : nq + nv], arrays[nq + nv :], *rest)
-    if not (gap[0] <= TOLERANCE and rank[0] == drive.native.passive):
+    if not (gap[0] <= ASSEMBLED and rank[0] == drive.native.passive):
         return None
     return DrivenMotion(*(x if n in keep else None for n, x in zip(KEPT, found, strict=True)), closed=np.array(True))
 
@@ -169,7 +170,7 @@ def _refuse(system: CompiledMechanism, samples: Samples, masks: Any, closed: Fla
     """Raise the error of the first instant without numbers."""
     shape = prod(samples.runs), samples.steps
     found = np.where(closed.reshape(*shape, 1), 0.0, np.full(system.nq, np.nan))
-    refuse_failed(system, samples, masks, found, TOLERANCE)
+    refuse_failed(system, samples, masks, found, ASSEMBLED)
     what = "the loops do not close near the guess, or the driving joints do not determine the motion there"
     raise failure(system, samples, ~closed, what, "give a nearer guess (q_guess)")
 

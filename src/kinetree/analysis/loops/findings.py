@@ -16,9 +16,10 @@ from ...model.mechanism import resolve_parts
 from ...runtime.singularity import weightless_joints
 from ..joint_entries import some, spoken
 from .diagnosis import Finding
-from .kinematics import CLOSED, LoopKinematics
+from .kinematics import LoopKinematics
 from .misfits import assemble_or_explain
-from .redundancy import STILL, Dependence, Redundancy, Surroundings
+from .redundancy import Dependence, Redundancy, Surroundings
+from .tolerances import CLOSED, NEARLY_SINGULAR, STILL
 
 # --- Test for planar mechanisms: all rotations about one direction, all translations perpendicular to it ---
 
@@ -43,8 +44,6 @@ def planar(loops: LoopKinematics) -> bool:
     return turns and all(abs(s @ normals[0]) < PARALLEL for s in shifts)
 
 
-NEAR = 0.1
-"""The closeness below which a position is reported as nearly singular."""
 LARGE = 0.3
 """The part of the largest share in a direction from which degrees of freedom are named with it."""
 WEAK_DRIVE = 0.05
@@ -158,7 +157,7 @@ def rolling(loops: LoopKinematics, around: Surroundings, positions: int) -> list
 
 def singular(loops: LoopKinematics, around: Surroundings, lost: Sequence[int]) -> list[Finding]:
     """Report that a position is singular, or nearly; `lost` are equations that are redundant here and not around."""
-    if not around.around or around.closeness >= NEAR:
+    if not around.around or around.closeness >= NEARLY_SINGULAR:
         return []
     if around.here.rank < around.rank:
         more = around.rank - around.here.rank

@@ -18,12 +18,10 @@ from ..joint_entries import numbers
 from .batch_assembly import assemble
 from .constraints import require_speeds
 from .driven_programs import NativeLoops, with_parameters
-from .kinematics import CLOSED, LoopKinematics, Mask
+from .kinematics import LoopKinematics, Mask
 from .leaders import Independence, leading
 from .samples import Samples
-
-SLIP = 1e-9
-"""Largest difference between given velocities and those the loops allow, relative to the largest given one."""
+from .tolerances import CLOSED, SLIP
 
 
 def independent(

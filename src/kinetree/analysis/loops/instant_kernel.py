@@ -10,8 +10,8 @@ from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel, Kind
 from ...compiler.lower.closing_steps import ClosingLoop, load
-from .kinematics import CLOSED_ENOUGH
 from .samples import STRIDE
+from .tolerances import ROUNDED
 
 AGAIN = 8
 """The most evaluations of an instant: each corrects the position once, and one or two suffice, except near singular
@@ -95,7 +95,7 @@ class _Instant:
         with k.repeat() as turn:
             k.call("motion", self.inputs, self.outputs)
             self.rounds.value = self.rounds.value + 1
-            again = self._gap() > CLOSED_ENOUGH
+            again = self._gap() > ROUNDED
             with k.loop(self.nq) as j:
                 self.inputs[j] = again.where(self.outputs[j], self.inputs[j])
             turn.again = k.any(again) & (self.rounds.value < AGAIN)

@@ -22,15 +22,9 @@ from ...model.axes import axis_labels, axis_names
 from ...model.mechanism import Closure, Mechanism, one_set, resolve_parts
 from ...model.scales import characteristic_length, loop_units
 from ...runtime.compiled import CompiledMechanism
+from .tolerances import CLOSED
 
 Mask = NDArray[np.bool_]
-
-CLOSED = 1e-9
-"""The largest residual, in radians or in parts of the mechanism's length, of a position that counts as closed."""
-TOLERANCE = 1e-12
-"""The largest gap of a position that assembly returns, in the same units."""
-CLOSED_ENOUGH = 1e-13
-"""The gap above which a position of a motion is corrected again, in the same units: rounding errors."""
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,19 @@ import numpy as np
 
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...compiler.lower.loop_pattern import DEPENDENT, PlainLoops
+from ...compiler.lower.loop_pattern import PlainLoops
 from ...errors import AssemblyError, InputError
 from ...model.axes import axis_labels, axis_names, entries
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND
 from ..joint_entries import as_list
 from .kinematics import LoopKinematics
+from .tolerances import INDEPENDENT
 
 WEAK = 0.02
 """The least share in the remaining motions with which a preferred degree of freedom is chosen."""
 ENOUGH = 0.4
 """The part of the largest share with which the first degree of freedom is chosen: threshold pivoting."""
-
-ALONG = DEPENDENT**0.5
-"""The least share of an actuated degree of freedom in the motions that others leave, as of an independent row of J."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,13 +106,13 @@ def leaders_among(mechanism: Mechanism, actuated: tuple[int, ...], who: str) -> 
     found = []
     for J in jacobians:
         _, sizes, directions = np.linalg.svd(J)
-        left = directions[int((sizes > ALONG * sizes.max(initial=0.0)).sum()) :].T
+        left = directions[int((sizes > INDEPENDENT * sizes.max(initial=0.0)).sum()) :].T
         at: list[int] = []
         mobility, least = left.shape[1], 1.0
         while len(at) < mobility:
             shares = np.linalg.norm(left[list(actuated)], axis=1)
             k = actuated[int(np.argmax(shares))]
-            if not shares.max() > ALONG:
+            if not shares.max() > INDEPENDENT:
                 break
             least = min(least, float(shares.max()))
             e = left[k] / np.linalg.norm(left[k])

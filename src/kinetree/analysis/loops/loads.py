@@ -17,9 +17,10 @@ from ...model.mechanism import Mechanism, Named, kept_with_mechanism, resolve_pa
 from ...model.parts import Placement
 from ...runtime.compiled import CompiledMechanism
 from .actuation import PART, actuation, driven_dofs, native_loads, native_torques
-from .constraints import TOLERANCE, Acting, Split, require_closed, singular_split
+from .constraints import Acting, Split, require_closed, singular_split
 from .load_sharing import Share, share_loads, transmission
 from .samples import standing, values_of
+from .tolerances import CONSISTENT
 
 Flags = NDArray[np.bool_]
 
@@ -128,7 +129,7 @@ def loads(
     forces: bool = True,
     share: Share | None = None,
     parameters: Named | None = None,
-    tol: float = TOLERANCE,
+    tol: float = CONSISTENT,
 ) -> Loads:
     """Return the reactions at all joints and loops, under torques `tau` [..., nv] or for a motion `qdd` [..., nv].
 

@@ -17,10 +17,11 @@ from ...model.mechanism import resolve_parts
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import Hold, numbers, spoken
 from ..joint_entries import masks_of_joints as held_masks
-from .kinematics import CLOSED, LoopKinematics, Mask
+from .kinematics import LoopKinematics, Mask
 from .leaders import leading
 from .redundancy import redundancy
-from .samples import STRIDE, starts
+from .samples import FAR, STRIDE, starts
+from .tolerances import CLOSED
 
 MANY = 24
 """The most loops for which each is left out in turn to find contradictions; more would take too long."""
@@ -77,7 +78,7 @@ def _followed(loops: LoopKinematics, base: Numbers, q: Numbers, at: Mask, degree
     """
     way = np.where(degrees, loops.step(base, q), 0.0)
     count = math.ceil(np.abs(way).max(initial=0.0) / STRIDE)
-    if not 0 < count <= 400 or loops.gap(q) <= CLOSED:
+    if not 0 < count <= FAR or loops.gap(q) <= CLOSED:
         return []
     there, gap = loops.close(base, degrees)
     before = there

@@ -17,8 +17,9 @@ from ...runtime.compiled import CompiledMechanism
 from .batch_assembly import Batch, Entries, batch_at, masks_of
 from .driven_programs import NativeLoops, with_parameters
 from .instant_kernel import AGAIN
-from .kinematics import CLOSED_ENOUGH, TOLERANCE, Mask
+from .kinematics import Mask
 from .samples import STRIDE, Piece, Samples
+from .tolerances import ASSEMBLED, ROUNDED
 
 Flags = NDArray[np.bool_]
 
@@ -152,12 +153,12 @@ class Runner:
             arrays = with_parameters((start, part.wanted, *(x[rows] for x in motion)), part.parameters)
             with np.errstate(all="ignore"):
                 *found, gap, rank = self.kernel(*arrays) if out is None else self.kernel(*arrays, out=out)
-            return found, (gap[:, 0] <= TOLERANCE) & (rank[:, 0] == self.native.passive)
+            return found, (gap[:, 0] <= ASSEMBLED) & (rank[:, 0] == self.native.passive)
 
         whole, closed[:] = evaluate(batch, batch.base, slice(None), (*out, None, None))
         if len(again := np.flatnonzero(~closed)):
             part = batch.part(again)
-            found, closed[again] = evaluate(part, part.first(TOLERANCE), again)
+            found, closed[again] = evaluate(part, part.first(ASSEMBLED), again)
             for all_of, x in zip(whole, found, strict=True):
                 all_of[again] = np.where(closed[again, None], x, np.nan)
 
@@ -177,9 +178,9 @@ class Runner:
         """Return positions from which one correction suffices, with the held coordinates as wanted."""
         course, count = self.course, self._near[step]
         if not past:
-            return batch.first(TOLERANCE) if course is None else batch.from_known(course.parameters, TOLERANCE)
+            return batch.first(ASSEMBLED) if course is None else batch.from_known(course.parameters, ASSEMBLED)
         if not count:
-            return batch.next(past[min(1, len(past) - 1)], past[0], TOLERANCE)
+            return batch.next(past[min(1, len(past) - 1)], past[0], ASSEMBLED)
         count = count if batch.native.flat else 1
         weights = WEIGHTS[count - 1] if course is None else course.weights(step, count)
         ahead = weights[0] * past[0]
@@ -195,13 +196,13 @@ class Runner:
         found = self._motion(q, qd, qdd, values, (*out, None, None))
         gap, rank = found[-2:]
         for _ in range(AGAIN - 1):
-            again = np.flatnonzero(gap[:, 0] > CLOSED_ENOUGH)
+            again = np.flatnonzero(gap[:, 0] > ROUNDED)
             if not len(again):
                 break
             own = None if values is None else values[again]
             for whole, x in zip(found, self._motion(found[0][again], qd[again], qdd[again], own), strict=True):
                 whole[again] = x
-        good = (gap[:, 0] <= TOLERANCE) & (rank[:, 0] == self.native.passive)
+        good = (gap[:, 0] <= ASSEMBLED) & (rank[:, 0] == self.native.passive)
         found[0][:, batch.at] = batch.wanted[:, batch.at]
         if self.course is not None:
             good &= ~batch.jumped(q, found[0])

@@ -11,12 +11,8 @@ from ...algebra.arrays import Numbers
 from ...compiler.lower.loop_pattern import leading_rows, random_coordinates
 from ...compiler.lower.sweeps import Tree
 from ...dynamics.closure import rows as equations_of
-from .kinematics import CLOSED, LoopKinematics, Mask, Motions
-
-IDLE = 1e-10
-"""The size of a row of J, relative to the largest, below which it counts as zero; well above rounding."""
-SHARE = 1e-6
-"""The size of coefficients, multipliers and wrenches, relative to the largest, below which they count as zero."""
+from .kinematics import LoopKinematics, Mask, Motions
+from .tolerances import CLOSED, IDLE, SHARE, STILL
 
 
 @dataclass(frozen=True)
@@ -111,8 +107,6 @@ def _stressed(loops: LoopKinematics, q: Numbers, stresses: Numbers) -> tuple[str
 
 WALKS, STEPS, LONG, LENGTH = 5, 4, 30, 0.15
 """Walks, steps per walk, most steps of the first walk, and length of a step [rad, or lengths of the mechanism]."""
-STILL = 1e-5
-"""The largest share in any motion of a degree of freedom that counts as stationary."""
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,8 @@ def matrix(rows: Any, lead: tuple[int, ...]) -> Numbers:
 
 STRIDE = 0.05
 """Largest step of held joints from the guess to their given values [rad, or lengths of the mechanism]."""
+FAR = 400
+"""The most such steps from a guess to the held values."""
 NUDGES, RANDOM = 8, 16
 """Numbers of restarts from increasingly perturbed guesses, and from random positions."""
 

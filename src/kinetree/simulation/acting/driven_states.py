@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...analysis.loops.kinematics import CLOSED, LoopKinematics
+from ...analysis.loops.kinematics import LoopKinematics
+from ...analysis.loops.tolerances import CLOSED
 from ...compiler.lower.loop_pattern import RANK
 from ...errors import AssemblyError, InputError
 from ...model.axes import axis_labels, entries
