@@ -7,8 +7,7 @@ import pytest
 
 from closed_form_runs import swinging
 from kinetree.apps.cli.demonstration import draw_demo
-from kinetree.apps.demo import Check, Demo, History, Timing
-from kinetree.apps.demo.mechanisms import Links, turning
+from kinetree.apps.demo import Check, Demo, History, Links, Timing, turning
 
 
 def result() -> Demo:

@@ -15,7 +15,7 @@ import pytest
 import kinetree as kt
 from closed_form_runs import PENDULUM, batch, swinging
 from kinetree.results import Trajectory, read_trajectory
-from kinetree.results.files import FORMATS, sizes
+from kinetree.results.files import FORMATS, content
 from kinetree.results.files import zarr as zarr_files
 from kinetree.simulation.outcomes import Ending, Endings, Outcome
 from tolerance import assert_close
@@ -275,7 +275,7 @@ def test_files_that_claim_more_memory_than_they_have_are_refused(tmp_path, monke
     path = swinging().save(tmp_path / "run.zarr")
     about = json.loads((path / "q" / "zarr.json").read_text())
     (path / "q" / "zarr.json").write_text(json.dumps(about | {"shape": [10**9, 6]}))
-    monkeypatch.setattr(sizes, "memory", lambda: 24 << 30)
+    monkeypatch.setattr(content, "memory", lambda: 24 << 30)
     with pytest.raises(kt.InputError, match=r"run\.zarr: its arrays have 48 GB, and this machine can read 8\.59 GB"):
         read_trajectory(path)
     (path / "q" / "zarr.json").write_text(json.dumps(about | {"shape": [10**7, 6]}))
@@ -285,7 +285,7 @@ def test_files_that_claim_more_memory_than_they_have_are_refused(tmp_path, monke
 
 def test_small_files_of_huge_arrays_are_refused(tmp_path, monkeypatch):
     """Refuse arrays that are packed a thousand times, and chunks that are larger than their array."""
-    monkeypatch.setattr(sizes, "PACKED", ((1000, 1000), (2 << 30, 20)))
+    monkeypatch.setattr(content, "PACKED", ((1000, 1000), (2 << 30, 20)))
     pytest.importorskip("zarr")
     still = swinging(torque=np.full((41, 6), 0.3))
     path = still.save(tmp_path / "run.zarr")
@@ -300,16 +300,16 @@ def test_small_files_of_huge_arrays_are_refused(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = still.save(tmp_path / "run.parquet")
     assert same(read_trajectory(path), still)
-    monkeypatch.setattr(sizes, "PACKED", ((1000, 1000), (2000, 0)))
+    monkeypatch.setattr(content, "PACKED", ((1000, 1000), (2000, 0)))
     with pytest.raises(kt.InputError, match=r"run\.parquet: its arrays have .* GB, more than 0 times .* run as \.npz"):
         read_trajectory(path)
     monkeypatch.undo()
-    monkeypatch.setattr(sizes, "memory", lambda: 24 << 30)
+    monkeypatch.setattr(content, "memory", lambda: 24 << 30)
     with pytest.raises(
         kt.InputError, match=r"its arrays have 3 GB, more than 20 times the 5,000,000 bytes of the file"
     ):
-        sizes.refuse_large(3 * 10**9, path, 5_000_000)
-    sizes.refuse_large(2 * 10**9, path, 5_000_000)
+        content.refuse_large(3 * 10**9, path, 5_000_000)
+    content.refuse_large(2 * 10**9, path, 5_000_000)
     table = parquet.read_table(path)
     parquet.write_table(table.slice(0, 40), path)
     with pytest.raises(kt.InputError, match=r"\(ValueError: 40 rows, but 41 are described\)"):
@@ -325,8 +325,8 @@ def test_small_files_of_huge_arrays_are_refused(tmp_path, monkeypatch):
 
 def test_other_bytes_are_not_recommended_to_be_unpickled(tmp_path):
     """Read a text and an empty file as a run and as a study: the message names the file that belongs there."""
-    for content in (b"", b"x = 1\n"):
-        (tmp_path / "bad.npz").write_bytes(content)
+    for found in (b"", b"x = 1\n"):
+        (tmp_path / "bad.npz").write_bytes(found)
         with pytest.raises(
             kt.InputError, match=r"bad\.npz: is not an \.npz file, or is incomplete; give a file that a r"
         ):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.studies.measured_columns import column_values
-from kinetree.studies.measures import measure_runs, measure_unit, measures_of
+from kinetree.studies.measures import column_values, measure_runs, measure_unit, measures_of
 from press import press
 from tolerance import assert_close
 

@@ -6,7 +6,7 @@ import pytest
 import kinetree as kt
 from kinetree.simulation.outcomes import Outcome
 from kinetree.studies.plan import StudyOptions, plan_of
-from kinetree.studies.quantities import depends_on_parameters
+from kinetree.studies.space import depends_on_parameters
 from press import press
 from tolerance import assert_close
 
@@ -98,7 +98,7 @@ def test_a_tree_follows_one_reference_for_all_joints():
     names = [p.name for p in arm.mechanism.free_parameters]
     assert names == []
     from kinetree.studies.motions import along_motion
-    from kinetree.studies.quantities import quantities
+    from kinetree.studies.space import quantities
 
     along = along_motion(
         arm, reference, times, None, quantities(arm.mechanism, ()), passive=True, forces=(), actuated=None
@@ -129,7 +129,7 @@ def test_a_motion_that_leaves_joints_free_is_refused():
     arm = kt.load("five_bar")
     with pytest.raises(kt.InputError, match="drives 'left_crank' with 1 of 2 degrees of freedom"):
         from kinetree.studies.motions import along_motion
-        from kinetree.studies.quantities import quantities
+        from kinetree.studies.space import quantities
 
         q = arm.assemble()
         motion = {"left_crank": kt.Hold(float(q[0]))}

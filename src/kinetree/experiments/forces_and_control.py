@@ -24,7 +24,7 @@ from ..simulation.acting.driven import Driven, combine_controls
 from ..simulation.acting.instants import Instant
 from ..simulation.arguments import spread
 from ..simulation.closing import Baumgarte, Minimal, Projection
-from .paths import inner
+from .experiment import inner
 
 TAU = argument("tau", "torque", "")
 

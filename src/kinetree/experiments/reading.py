@@ -30,8 +30,7 @@ from ..simulation.options import RunOptions, choose
 from ..simulation.run_states import OUTPUTS, check_times
 from ..system import System
 from . import experiment, forces_and_control
-from .experiment import Experiment, Outputs
-from .paths import inner, plain
+from .experiment import Experiment, Outputs, inner, plain
 
 KEYS = {
     "experiment": ("mechanism", "base", "description", "passive", "own_forces"),

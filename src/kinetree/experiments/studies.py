@@ -22,8 +22,8 @@ from ..model.part_fields import MAX_NAME
 from ..studies import samplings
 from ..studies.plan import CYCLE, Plan, StudyOptions, plan_of
 from ..studies.schemes import sensitivity
+from .experiment import inner
 from .forces_and_control import plain_numbers, reference
-from .paths import inner
 from .reading import read_experiment, system_of_head
 
 KEYS = {

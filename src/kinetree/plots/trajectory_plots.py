@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, prod, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..algebra.arrays import Numbers
 from ..errors import InputError, unknown_name
+from ..model.parts import Joint
 from ..results.columns import Column
 from ..simulation.monitors import joints_of
-from .figures import COLORS, INK, _figure, _style, finish_figure
-from .trajectory_panels import (
-    MOST_RUNS,
-    SYMBOLS,
-    Entry,
-    alpha,
-    draw_curves,
-    draw_entry,
-    marks,
-    plain,
-    some_runs,
-    split_by_unit,
-)
+from .figures import COLORS, DASHES, INK, _figure, _frame, _prefix, _style, finish_figure
 
 if TYPE_CHECKING:
     from ..results.trajectory import Trajectory
@@ -203,3 +196,198 @@ def _head(figure: Any, run: Trajectory, heading: str | None) -> None:
     handles = marks(figure)
     if handles:
         figure.legend(handles=handles, loc="outside upper right", ncols=len(handles), fontsize=9.0, handlelength=2.2)
+
+
+# --- Panels of a run: one entry of a column with its reference and limits, or several curves of one unit ---
+
+
+SYMBOLS = {
+    "q": "$q$",
+    "qd": r"$\dot q$",
+    "qdd": r"$\ddot q$",
+    "tau": r"$\tau$",
+    "control": r"$\tau_c$",
+    "tracking_error": "$q_d - q$",
+}
+"""Columns with one entry per coordinate or degree of freedom, drawn in one panel per entry."""
+
+LIMITS = {"q": ("lower", "upper"), "qd": ("velocity",), "tau": ("effort",), "control": ("effort",)}
+"""The fields of a joint with the limits of a column; a single field holds in both directions."""
+
+ROUNDING = 1e-12
+"""Fraction of the largest torque below which the rest of a torque beside the control is rounding, and is not drawn."""
+BESIDE = {"q": "reference", "tau": "control"}
+"""Columns that are drawn with another one if the run has them and they differ from it."""
+
+STYLES = {
+    "reference": {"color": COLORS[1], "linestyle": "--", "linewidth": 1.1},
+    "control": {"color": COLORS[2], "linestyle": "-.", "linewidth": 1.1},
+    "limit": {"color": "#a03060", "linestyle": ":", "linewidth": 1.1},
+}
+
+MOST_RUNS = 40
+"""The most runs of a batch that are drawn, to keep curves distinguishable; of more, an even selection is drawn."""
+
+REACH = 1.0
+"""Distance of limits from the values, in ranges of the values, up to which they are lines; others are numbers."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of a column: its index in the column, its joint, and its number among the coordinates of the joint."""
+
+    column: Column
+    at: int
+    joint: Joint
+    axis: int
+
+    @property
+    def title(self) -> str:
+        """The name of the joint, with the coordinate if there are several."""
+        return self.column.labels[self.at].removeprefix(f"{self.column.name}.")
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves of one unit: labels and values [..., nt]."""
+
+    unit: str
+    labels: list[str]
+    values: list[Numbers]
+
+
+def draw_entry(axes: Any, run: Trajectory, entry: Entry, title: str) -> None:
+    """Draw one entry of a column; rounding errors about zero are drawn as a flat line."""
+    axes.set_title(plain(title), loc="left")
+    name, unit = entry.column.name, entry.column.units[entry.at]
+    values = run[name][..., entry.at]
+    if np.isnan(values).all():
+        axes.text(0.5, 0.5, "not driven", transform=axes.transAxes, ha="center", va="center", color="#707070")
+    peak = float(np.nanmax(np.abs(values), initial=0.0))
+    noise = peak <= 1e-12 * float(np.nanmax(np.abs(run[name]), initial=0.0))
+    factor, prefix = (1.0, "") if noise or unit == "1" else _prefix(peak)
+    for one in some_runs(values):
+        axes.plot(run.t, factor * one, color=INK, alpha=alpha(values))
+    drawn = [0.0 * values if noise else factor * values, *_beside(axes, run, entry, factor)]
+    axes.set_ylabel(f"{SYMBOLS[name]}  [{prefix}{unit}]")
+    everything = np.concatenate([x.reshape(-1) for x in drawn])
+    within = _draw_limits(axes, entry, factor, everything)
+    _fit(axes, run.t, np.concatenate([everything, within]))
+
+
+def _beside(axes: Any, run: Trajectory, entry: Entry, factor: float) -> list[Numbers]:
+    """Draw the reference of a coordinate or the control part of a torque, and return the numbers drawn."""
+    name = BESIDE.get(entry.column.name)
+    if name is None or getattr(run, name) is None:
+        return []
+    values = factor * run[name][..., entry.at]
+    whole = factor * run[entry.column.name][..., entry.at]
+    rounding = ROUNDING * float(np.nanmax(np.abs(whole), initial=0.0))
+    same = name == "control" and np.allclose(values, whole, rtol=0.0, atol=rounding, equal_nan=True)
+    if same or np.isnan(values).all():
+        return []
+    for k, one in enumerate(some_runs(values)):
+        axes.plot(run.t, one, label=name if k == 0 else None, alpha=alpha(values), **STYLES[name])
+    return [values]
+
+
+def _draw_limits(axes: Any, entry: Entry, factor: float, values: Numbers) -> Numbers:
+    """Draw near limits of an entry as lines and distant ones as a number; return those drawn as lines."""
+    finite = values[np.isfinite(values)]
+    bounds = _limits(entry)
+    if not finite.size or not bounds:
+        return np.zeros(0)
+    low, high = float(finite.min()), float(finite.max())
+    reach = REACH * max(high - low, 0.5 * max(abs(low), abs(high)))
+    near = [factor * b for b in bounds if low - reach <= factor * b <= high + reach]
+    far = [b for b in bounds if factor * b not in near]
+    if near and bounds[0] == -bounds[-1]:
+        far = []  # of symmetric limits, one line implies the other
+    for k, bound in enumerate(near):
+        axes.axhline(bound, label="limit" if k == 0 else None, **STYLES["limit"])
+    if far:
+        beyond = f"$\\pm${far[1]:.3g}" if len(far) == 2 and far[0] == -far[1] else ", ".join(f"{b:.3g}" for b in far)
+        style = {"color": STYLES["limit"]["color"], "fontsize": 7.5}
+        box = {"facecolor": "white", "alpha": 0.7, "linewidth": 0.0, "pad": 0.6}  # above, it would cover long names
+        axes.text(0.99, 0.98, f"limit {beyond}", transform=axes.transAxes, ha="right", va="top", bbox=box, **style)
+    return np.array(near)
+
+
+def _limits(entry: Entry) -> list[float]:
+    """Return the finite limits of an entry in ascending order."""
+    names = LIMITS.get(entry.column.name, ())
+    found = [float(b[entry.axis]) for name in names if entry.axis < len(b := getattr(entry.joint.limits, name))]
+    found = [x for x in found if np.isfinite(x)]
+    return [-found[0], found[0]] if len(names) == 1 and found else found
+
+
+def split_by_unit(run: Trajectory, group: tuple[str, ...]) -> list[Curves]:
+    """Return the curves of columns, or of parts of a column, grouped by unit."""
+    found: dict[str, Curves] = {}
+    for name in group:
+        for label, values, unit in _labeled(run, name):
+            curves = found.setdefault(unit, Curves(unit, [], []))
+            curves.labels.append(label)
+            curves.values.append(values)
+    return list(found.values())
+
+
+def draw_curves(axes: Any, run: Trajectory, curves: Curves, title: str) -> None:
+    """Draw curves of one unit in a panel, with a legend if there are several."""
+    for k, (label, values) in enumerate(zip(curves.labels, curves.values, strict=True)):
+        for i, one in enumerate(some_runs(values)):
+            style = {"color": COLORS[k % 8], "linestyle": DASHES[k % 4], "alpha": alpha(values)}
+            axes.plot(run.t, one, label=plain(label) if i == 0 else None, **style)
+    if len(curves.labels) > 1:
+        count = -(-len(curves.labels) // 6)
+        axes.legend(ncols=count, handlelength=2.2, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.set_title(plain(title), loc="left")
+    axes.set_ylabel(f"[{curves.unit}]")
+    _fit(axes, run.t, np.stack(curves.values))
+
+
+def _labeled(run: Trajectory, name: str) -> list[tuple[str, Numbers, str]]:
+    """Return label, values and unit of each entry of a column, or of a part of one."""
+    values = run[name]
+    lead = 1 if name.partition(".")[0] == "reference" else run.q.ndim - 1
+    depth = values.ndim - lead
+    flat = values.reshape(*values.shape[: values.ndim - depth], -1) if depth else values[..., None]
+    column = next(c for c in run.columns if c.name == name.partition(".")[0])
+    order = np.arange(len(column.labels)).reshape(column.shape)
+    part = name.partition(".")[2]
+    chosen = np.ravel(order[column.parts[part]] if part in column.parts else order)[: flat.shape[-1]]
+    if flat.shape[-1] > 40:
+        raise InputError(f"{name!r} has {flat.shape[-1]} entries, too many for a panel; name a part of it")
+    labels = [column.labels[k].removeprefix(f"{name}.") for k in chosen]
+    return list(zip(labels, np.moveaxis(flat, -1, 0), [column.units[k] for k in chosen], strict=True))
+
+
+def marks(figure: Any) -> list[Any]:
+    """Return the legend handles of the reference, the control and the limits that are in a figure."""
+    found = {}
+    for axes in figure.axes:
+        if axes.get_legend() is None:
+            found |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in STYLES}
+    return [found[name] for name in STYLES if name in found]
+
+
+def some_runs(values: Numbers) -> Numbers:
+    """Return the runs to draw, [n, nt]: all, or MOST_RUNS of them."""
+    flat = values.reshape(-1, values.shape[-1])
+    return flat if len(flat) <= MOST_RUNS else flat[np.linspace(0, len(flat) - 1, MOST_RUNS).astype(int)]
+
+
+def alpha(values: Numbers) -> float:
+    """Return the opacity of the curves of one run, or of several."""
+    return 1.0 if values.ndim == 1 else 0.45
+
+
+def plain(text: str) -> str:
+    """Return a name as literal text, with characters of mathematical notation escaped."""
+    return text.replace("$", r"\$")
+
+
+def _fit(axes: Any, t: Numbers, values: Numbers) -> None:
+    finite = values[np.isfinite(values)]
+    if len(t) > 1 and finite.size:
+        _frame(axes, t, finite, ticks=4)

@@ -26,9 +26,8 @@ from .load_report_tables import (
     plain_table,
 )
 from .measures import rms
+from .page_parts import Curve, Mark, chart, motion_data, motion_section, report_html, section, write_page
 from .report import LoadReport
-from .report_parts import motion_data, motion_section, report_html, section, write_page
-from .svg_charts import Curve, Mark, chart
 
 # --- Charts of a load report: those of a drive, the torque-speed plane, and bearing loads ---
 

@@ -11,8 +11,8 @@ from .catalogue import RPM
 from .causes import CAUSES
 from .drives import LOADED
 from .measures import Extreme
+from .page_parts import table
 from .report import LoadReport
-from .report_parts import table
 from .tables import clean
 
 RANKED = 5

@@ -17,8 +17,19 @@ from ..studies.statistics.bands import Bands
 from ..studies.statistics.histograms import Histogram
 from ..studies.statistics.indices import Indices
 from ..studies.statistics.summary import Summary, summary_of
-from .report_parts import motion_data, motion_section, report_html, section, table, write_page
-from .svg_charts import Band, Curve, Mark, chart, ticks
+from .page_parts import (
+    Band,
+    Curve,
+    Mark,
+    chart,
+    motion_data,
+    motion_section,
+    report_html,
+    section,
+    table,
+    ticks,
+    write_page,
+)
 
 if TYPE_CHECKING:
     from ..studies.study import Study

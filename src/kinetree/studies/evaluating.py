@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from ..algebra.arrays import Numbers
 from ..results.trajectory import Trajectory
 from ..simulation.outcomes import Outcome
-from .measured_columns import Kept
-from .measures import measure_runs
+from .measures import Kept, measure_runs
 
 if TYPE_CHECKING:
     from .plan import Plan

@@ -1,4 +1,4 @@
-"""Files of studies: NPZ with everything, CSV with a row per run."""
+"""Results of studies in other forms: NPZ with everything, CSV with a row per run, Datasets of xarray, DataFrames."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.atomic import replacing
+from .._support.optional import optional
 from ..errors import InputError, KinetreeError
-from ..results.files.sizes import refuse_large, refuse_packed, require_archive
+from ..results.files.content import refuse_large, refuse_packed, require_archive
 from ..simulation.outcomes import Outcome
-from .store import Store, attributes
+from .store import Store, attributes, flags
 
 if TYPE_CHECKING:
     from .study import Study
@@ -121,3 +122,34 @@ def _write_csv(study: Study, path: Path) -> None:
         file.write(",".join([*heads, "status"]) + "\n")
         for row, code in zip(numbers, study.status, strict=True):
             file.write(",".join([*("" if np.isnan(x) else repr(float(x)) for x in row), Outcome(code).sentence]) + "\n")
+
+
+# --- A study as labelled arrays of other packages: a Dataset of xarray, a DataFrame of pandas ---
+
+
+def dataset_of(study: Study) -> Any:
+    """Return an xarray Dataset: measures and statuses over the dimensions, quantities as coordinates."""
+    xarray = optional("xarray", "Datasets of studies", "studies")
+    coords: dict[str, Any] = {
+        name: (dim, values, {"units": study.units.get(name, "")}) for name, (dim, values) in study.over.items()
+    }
+    for name, count in study.dims.items():
+        coords.setdefault(name, (name, np.arange(count), {}))
+    dims, shape = tuple(study.dims), study.shape
+    texts = study.about.get("measures", {})
+    data: dict[str, Any] = {
+        name: (dims, x.reshape(shape), {"units": study.units.get(name, ""), "long_name": texts.get(name, name)})
+        for name, x in study.measures.items()
+    }
+    data["status"] = (dims, study.status.reshape(shape), flags())
+    data["failed_at"] = (dims, study.failed_at.reshape(shape), {"units": "s", "long_name": "time of the failure"})
+    plain = {name: x for name, x in study.about.items() if not isinstance(x, dict)}
+    return xarray.Dataset(data, coords, plain)
+
+
+def dataframe_of(study: Study) -> Any:
+    """Return a pandas DataFrame with a row per run: quantities, measures and the status."""
+    pandas = optional("pandas", "DataFrames")
+    names = [*study.over, *study.measures]
+    status = [Outcome(code).sentence for code in study.status]
+    return pandas.DataFrame({**{name: study.column(name) for name in names}, "status": status})

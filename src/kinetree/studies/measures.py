@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .. import joints as joint_kinds
+from .. import loops as loop_kinds
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
+from ..model.axes import axis_labels
+from ..model.mechanism import Mechanism, resolve_parts
+from ..reports.bearings import PARTS, TOTALS, magnitude, one_axis
+from ..results.columns import columns, find
 from ..results.trajectory import Trajectory
-from .measured_columns import check_column, column_unit, column_values
 
 
 def time_weights(t: Numbers) -> Numbers:
@@ -164,3 +169,165 @@ def measure_runs(run: Trajectory, measure: Measuring, name: str) -> Numbers:
             "argument has arrays [runs, times, ...]: reduce over axis 1"
         )
     return values
+
+
+# --- Columns of runs that measures read, and columns that a store keeps over time ---
+
+
+BEARING = {**TOTALS, **PARTS}
+"""Parts of the reaction at a joint or loop, with their units: total magnitudes, and magnitudes split by the axis."""
+POSITION = ("x", "y", "z")
+
+
+def column_values(run: Trajectory, name: str) -> Numbers:
+    """Return a column as one number per sample, [..., nt]; of several entries, the magnitude."""
+    base, _, part = name.partition(".")
+    if base in BEARING:
+        return _bearing(run, base, part)
+    if base == "power":
+        return run[f"control.{part}"] * run[f"qd.{part}"]
+    if base == "position":
+        frame, at = _frame_and_axis(run.system.mechanism, part)
+        place = run[f"poses.{frame}"][..., :3, 3]
+        return np.linalg.norm(place, axis=-1) if at is None else place[..., at]
+    values = run[name]
+    extra = values.ndim - len(run.shape) - 1
+    return np.sqrt((values * values).sum(axis=tuple(range(-extra, 0)))) if extra else values
+
+
+def column_unit(mechanism: Mechanism, name: str) -> str:
+    """Return the unit of a column."""
+    base = name.partition(".")[0]
+    if base in BEARING:
+        return BEARING[base]
+    if base == "power":
+        return "W"
+    if base == "position":
+        return "m"
+    known = columns(mechanism, given=("control",))
+    column, where = find(known, name)
+    units = np.array(known[column].units).reshape(known[column].shape)[where]
+    found = list(dict.fromkeys(np.atleast_1d(units).ravel().tolist()))
+    return found[0] if len(found) == 1 else ""
+
+
+def check_column(mechanism: Mechanism, name: str, where: str) -> None:
+    """Raise an error for a column that runs of the mechanism do not have, or that mixes units."""
+    base, _, part = name.partition(".")
+    more = {"power": axis_labels(mechanism, 1), "position": _frames(mechanism)}
+    known = columns(mechanism, given=("control",))
+    if base in BEARING:
+        _require(f"joint or loop of {base!r}", part, _bearings(mechanism, base), where)
+    elif base == "position":
+        frame, _ = _frame_and_axis(mechanism, part)
+        _require("frame of 'position'", frame, more["position"], where)
+    elif base == "power":
+        _require("axis of 'power'", part, more["power"], where)
+    elif base not in known:
+        raise unknown_name("column", name, [*known, *BEARING, *more], where=where)
+    else:
+        find_column(known, name, where)
+        if not column_unit(mechanism, name):
+            raise InputError(
+                f"{where}: the entries of {name!r} have different units, {known[base].unit}; name one, such as "
+                f"{known[base].labels[0]!r}"
+            )
+
+
+def find_column(known: dict, name: str, where: str) -> None:
+    """Raise an error for an unknown part of a column, with the location of the measure."""
+    base, dot, part = name.partition(".")
+    if dot and part not in known[base].parts:
+        raise unknown_name(f"part of column {base!r}", part, known[base].parts, where=where)
+
+
+def _require(kind: str, name: str, known: list[str], where: str) -> None:
+    if name not in known:
+        raise unknown_name(kind, name, known, where=where)
+
+
+def _frames(mechanism: Mechanism) -> list[str]:
+    return list(dict.fromkeys([*(b.name for b in mechanism.bodies), *(f.name for f in mechanism.frames)]))
+
+
+def _frame_and_axis(mechanism: Mechanism, part: str) -> tuple[str, int | None]:
+    frame, _, axis = part.rpartition(".")
+    if frame in _frames(mechanism) and axis in POSITION:
+        return frame, POSITION.index(axis)
+    return part, None
+
+
+def _bearings(mechanism: Mechanism, part: str) -> list[str]:
+    """Return the names of joints and loops whose reaction has a part."""
+    of_joints = [j.name for j in mechanism.joints if part not in PARTS or one_axis(joint_kinds.kind(j.kind).DATA)]
+    of_loops = [p.name for p in mechanism.loops if part not in PARTS or _axial(loop_kinds.kind(p.kind))]
+    return [*of_joints, *of_loops]
+
+
+def _axial(kind: loop_kinds.LoopKind) -> bool:
+    """Return whether the reaction of a loop has parts along and perpendicular to an axis that both frames share."""
+    return kind.aligned and one_axis(kind.data)
+
+
+def _bearing(run: Trajectory, part: str, name: str) -> Numbers:
+    """Return a part of the reaction at a joint or loop, [..., nt]."""
+    mechanism = run.system.mechanism
+    names = [j.name for j in mechanism.joints]
+    if name in names:
+        joint = mechanism.resolved_joints[names.index(name)]
+        wrench = run["reactions"][..., names.index(name), :]
+        turn = joint_kinds.kind(joint.kind).frame(joint) if part in PARTS else None
+    else:
+        place = [p.name for p in mechanism.loops].index(name)
+        wrench = run["loop_reactions"][..., place, :]
+        loop = resolve_parts(mechanism.loops[place], mechanism.values())
+        turn = loop_kinds.frame(loop) if part in PARTS else None  # closed: the same axes in frame a and in frame b
+    return magnitude(wrench, None if turn is None else np.array(turn, dtype=float), part)
+
+
+# --- Columns of runs that a study stores over time, beside its measures ---
+
+DIMENSIONS = {"q": "coordinate", "qd": "joint", "qdd": "joint", "tau": "joint", "control": "joint"}
+"""The dimension of the entries of a whole column; other columns are stored by parts."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A column to store: its dimensions after that of the runs, its sizes, labels and units of its entries."""
+
+    name: str
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    labels: tuple[str, ...]
+    units: str
+
+    def values(self, run: Trajectory) -> Numbers:
+        """Return the column of a batch of runs, [n, nt] or [n, nt, entries]."""
+        return run[self.name]
+
+
+def kept_columns(mechanism: Mechanism, names: Any, count: int) -> tuple[Kept, ...]:
+    """Return the columns to store, checked; `count` is the number of times."""
+    known = columns(mechanism, given=("control",))
+    out = []
+    for name in [names] if isinstance(names, str) else list(names if isinstance(names, Iterable) else (names,)):
+        if not isinstance(name, str):
+            raise InputError(f"keep has {name!r}; give names of columns, such as 'q' or 'control.elbow'")
+        base = name.partition(".")[0]
+        if base in known:
+            find_column(known, name, "keep")
+        column, where = find(known, name)
+        labels = np.array(known[column].labels).reshape(known[column].shape)[where]
+        units = np.array(known[column].units).reshape(known[column].shape)[where]
+        together = ", ".join(dict.fromkeys(np.atleast_1d(units).ravel().tolist()))
+        if not np.ndim(labels):
+            out.append(Kept(name, ("time",), (count,), (), together))
+        elif name in DIMENSIONS:
+            found = tuple(str(x).partition(".")[2] for x in np.ravel(labels))
+            out.append(Kept(name, ("time", DIMENSIONS[name]), (count, len(found)), found, together))
+        else:
+            raise InputError(
+                f"keep has {name!r}, which has {np.size(labels)} entries per time; name single ones, such as "
+                f"{np.ravel(labels)[0]!r}"
+            )
+    return tuple(out)

@@ -31,7 +31,7 @@ from ..simulation.outcomes import Outcome
 from ..simulation.problem import key_of
 from ..system import System
 from .evaluating import EvaluatedRuns
-from .quantities import Quantities, depends_on_parameters
+from .space import Quantities, depends_on_parameters
 
 # --- The torques of actuated joints that make a given motion under given forces, as Programs ---
 

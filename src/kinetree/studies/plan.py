@@ -30,13 +30,11 @@ from ..simulation.options import flag, list_acting, system_of
 from ..simulation.run_states import output_times
 from ..system import System
 from .evaluating import Evaluation
-from .measured_columns import BEARING, Kept, kept_columns
-from .measures import Measure, Measuring, describe_measure, measure_unit, measures_of
+from .measures import BEARING, Kept, Measure, Measuring, describe_measure, kept_columns, measure_unit, measures_of
 from .motions import along_motion
-from .quantities import Quantities, quantities
 from .schemes import scheme_of
 from .simulated import evaluate_by_simulation
-from .space import Space, space_of
+from .space import Quantities, Space, quantities, space_of
 
 WHO = "study, whose varied parameters are in `over`"
 """The function in messages about the parameters that do not vary."""

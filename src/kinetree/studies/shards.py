@@ -16,8 +16,7 @@ from .._support.version import VERSION
 from ..errors import InputError
 from .evaluating import Block, evaluate
 from .plan import Plan
-from .store import STATUS, Store
-from .zarr_arrays import package
+from .store import STATUS, Store, package
 
 # --- The memory of worker processes: that of a shard is kept for the next one ---
 

@@ -23,7 +23,7 @@ from ..simulation.simulate import simulate
 from ..simulation.starts import start_state
 from ..system import System
 from .evaluating import EvaluatedRuns
-from .quantities import Quantities, depends_on_parameters
+from .space import Quantities, depends_on_parameters
 
 OPTIONS = ("q0", "qd0", *RunOptions.names("parameters", "threads", "checkpoint"))
 """The options of `simulate` that a study takes; parameters, threads and the store of results are its own."""

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from .._support.atomic import replacing
+from .._support.optional import optional
 from .._support.version import VERSION
 from ..errors import InputError, WriteError, writing
-from .measured_columns import Kept
+from ..simulation.outcomes import Outcome
+from .measures import Kept
 from .plan import Plan
-from .zarr_arrays import create_array, fill, flags, package, write_rows
 
 FORMAT = "kinetree-study-store-1"
 """The attribute that marks a store."""
@@ -44,6 +45,9 @@ DIFFERENCES = {
 
 METADATA = "zarr.json"
 """The file with the metadata of a store and, consolidated, of all its arrays."""
+
+LEVEL = 3
+"""The level of Zstandard: its default, fast and close to the best."""
 
 PARTIAL = ".partial"
 """The folder for chunks under way, inside of the store; it is removed when the study is complete."""
@@ -228,6 +232,46 @@ def _refuse_damaged(file: Path) -> None:
         ) from None
     except OSError:  # there is none
         return
+
+
+# --- Arrays in the format Zarr v3: their metadata, and their chunks ---
+
+
+def package(name: str) -> Any:
+    """Return a package that stores need."""
+    return optional(name, "Stores of studies", "studies")
+
+
+def create_array(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, ...], attributes: dict[str, Any]) -> Any:
+    """Return a new array; its checksums find damaged files."""
+    codecs = package("zarr.codecs")
+    return group.create_array(
+        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill(dtype), dimension_names=dims,
+        attributes=attributes, compressors=[codecs.ZstdCodec(level=LEVEL), codecs.Crc32cCodec()],
+    )  # fmt: skip
+
+
+def write_rows(folder: Path, rows: slice, arrays: dict[str, np.ndarray]) -> None:
+    """Write rows of arrays into a folder that has the consolidated metadata of a store, also chunks without numbers."""
+    zarr = package("zarr")
+    with zarr.config.set({"array.write_empty_chunks": True}):
+        group = zarr.open_group(str(folder), mode="r+")
+        for name, values in arrays.items():
+            group[name][rows] = values
+
+
+def fill(dtype: Any) -> Any:
+    """Return the value of runs that were not evaluated."""
+    return np.nan if np.dtype(dtype).kind == "f" else int(Outcome.NOT_EVALUATED)
+
+
+def flags() -> dict[str, Any]:
+    """Return the meanings of statuses by the names of the CF conventions."""
+    return {
+        "long_name": "how the run ended",
+        "flag_values": [int(outcome) for outcome in Outcome],
+        "flag_meanings": " ".join(outcome.sentence.replace(" ", "_") for outcome in Outcome),
+    }
 
 
 # --- Creation of stores: the metadata of all arrays of a study, and the size of its shards ---

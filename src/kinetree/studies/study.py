@@ -193,13 +193,13 @@ class Study:
     @property
     def dataset(self) -> Any:
         """The study as an xarray Dataset: measures over the dimensions, quantities as coordinates, units in attrs."""
-        from .zarr_arrays import dataset_of
+        from .files import dataset_of
 
         return dataset_of(self)
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame with a row per run."""
-        from .zarr_arrays import dataframe_of
+        from .files import dataframe_of
 
         return dataframe_of(self)
 

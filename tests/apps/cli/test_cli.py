@@ -20,8 +20,7 @@ from command_line import run, words
 from kinetree import library
 from kinetree.apps.cli.console import clean, make_console
 from kinetree.apps.cli.showing import print_library, print_system
-from kinetree.apps.demo import Check, Demo, History, Timing
-from kinetree.apps.demo.mechanisms import Links, turning
+from kinetree.apps.demo import Check, Demo, History, Links, Timing, turning
 from kinetree.formats.report import Report
 from kinetree.joints import KINDS
 

@@ -10,7 +10,7 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.apps import demo
-from kinetree.apps.demo import mechanisms
+from kinetree.apps import demo as mechanisms
 from kinetree.simulation.outcomes import Ending, Endings, Outcome
 from tolerance import assert_close
 

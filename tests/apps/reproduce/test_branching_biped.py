@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.apps.reproduce.branching_biped import FOOT, branching_biped, joint_order, standing
-from kinetree.apps.reproduce.saha2013_biped import walk
+from kinetree.apps.reproduce.saha2013_biped import TREE_FOOT, branching_biped, joint_order, standing, walk
 from kinetree.formulations import module_recursion
 from kinetree.formulations.links import links
 from kinetree.formulations.modules import chains
@@ -35,11 +34,11 @@ def test_both_roots_are_one_robot(walking):
     """Find all bodies of the chain at the same places, and its standing foot on the ground at rest."""
     tree, chain, (q, *_), made = walking
     places = {b.name: k for k, b in enumerate(tree.bodies)}
-    foot = np.asarray(tree.poses(made.q))[:, places[FOOT]]
+    foot = np.asarray(tree.poses(made.q))[:, places[TREE_FOOT]]
     assert_close(foot, np.broadcast_to(np.eye(4), foot.shape), 1e-14, "standing foot")
     there = np.asarray(tree.poses(made.q))[:, places["link12"]]
     assert_close(there, np.asarray(chain.poses(q))[:, 11], 1e-14, "swinging foot")
-    still = np.asarray(tree.twists(made.q, made.qd))[:, places[FOOT]]
+    still = np.asarray(tree.twists(made.q, made.qd))[:, places[TREE_FOOT]]
     assert_close(still, np.zeros((3, 6)), 1e-13, "velocity of the standing foot")
 
 

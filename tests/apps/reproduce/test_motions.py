@@ -14,8 +14,8 @@ from kinetree.apps import reproduce
 from kinetree.apps.reproduce import entry as second_route
 from kinetree.apps.reproduce import (
     goncalves2023,
-    gupta2013_motions,
-    saha1999_motions,
+    gupta2013,
+    saha1999,
     saha2013_motions,
     stanford,
     wolinski2015,
@@ -47,10 +47,10 @@ def made(name, folder):
 @pytest.fixture
 def short(monkeypatch):
     """Use short motions and few steps."""
-    monkeypatch.setattr(saha1999_motions, "PLANAR_FALL", 1.0)
-    monkeypatch.setattr(saha1999_motions, "STANFORD_FALL", 1.0)
+    monkeypatch.setattr(saha1999, "PLANAR_FALL", 1.0)
+    monkeypatch.setattr(saha1999, "STANFORD_FALL", 1.0)
     monkeypatch.setattr(saha2013_motions, "FALL", 1.0)
-    monkeypatch.setattr(gupta2013_motions, "FALL", 0.8)
+    monkeypatch.setattr(gupta2013, "FALL", 0.8)
     monkeypatch.setattr(goncalves2023, "STEPS", 20)
 
 
@@ -76,13 +76,13 @@ def test_the_planar_arm_is_a_triple_pendulum():
     """Find the accelerations of forward dynamics by the explicit expressions of the torques."""
     arm = load("planar_3r")
     q, qd = np.random.default_rng(3).normal(size=(2, 3))
-    assert np.allclose(saha1999_motions._lagrange(arm, q, qd), arm.forward_dynamics(q, qd, np.zeros(3)), rtol=1e-12)
+    assert np.allclose(saha1999._lagrange(arm, q, qd), arm.forward_dynamics(q, qd, np.zeros(3)), rtol=1e-12)
 
 
 @everyday.long
 def test_torques_of_both_papers_end_alike():
     """Find the same torques at the end, where both papers have the same pose, and different ones at the start."""
-    first, second = (stanford.torques(module.START)[2] for module in (saha1999_motions, saha2013_motions))
+    first, second = (stanford.torques(module.START)[2] for module in (saha1999, saha2013_motions))
     assert np.allclose(first[-1], second[-1], atol=1e-12)
     assert abs(first[0, 2] - second[0, 2]) > 50.0
 
@@ -96,7 +96,7 @@ def test_exact_pendulum_begins_at_rest():
     m, a, d = 2.512, 1.0, 0.02
     w = np.sqrt(m * 9.81 * a / 2 / (m * a**2 / 3 + m * d**2 / 16))
     t = np.array([0.0, 2.0, 4.0]) * ellipk(0.5) / w
-    angle, rate = gupta2013_motions.exact_pendulum(SimpleNamespace(system=pendulum, t=t))
+    angle, rate = gupta2013.exact_pendulum(SimpleNamespace(system=pendulum, t=t))
     assert np.allclose(angle, [np.pi / 2, -np.pi / 2, np.pi / 2], atol=1e-7)
     assert np.allclose(rate, 0.0, atol=1e-12)
 

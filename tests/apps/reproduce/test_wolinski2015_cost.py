@@ -10,15 +10,15 @@ import pytest
 import everyday
 from kinetree import load
 from kinetree.apps import reproduce
-from kinetree.apps.reproduce import wolinski2015_cost
-from kinetree.apps.reproduce.wolinski2015_cost import Course, compiled_rates, course, faster, interpreted_rates
+from kinetree.apps.reproduce import wolinski2015
+from kinetree.apps.reproduce.wolinski2015 import Course, compiled_rates, course, faster, interpreted_rates
 
 
 @pytest.mark.slow
 def test_figures_12_and_13_hold(tmp_path, monkeypatch):
     """Time a short piece of the motion: all counted statements hold, and each curve rises from the start."""
-    monkeypatch.setattr(wolinski2015_cost, "T", 1.7)
-    monkeypatch.setattr(wolinski2015_cost, "SAMPLES", 35)
+    monkeypatch.setattr(wolinski2015, "TIMED", 1.7)
+    monkeypatch.setattr(wolinski2015, "SAMPLES", 35)
     (entry,) = reproduce.select_entries(["wolinski2015-figures-12-13"])
     outcome = entry.run(tmp_path)
     timed, *counted = outcome.checks
@@ -72,8 +72,8 @@ def test_a_smooth_curve_and_another_motion_are_told():
     t = np.linspace(0.0, 14.0, 5000)
     even = Course(t, t, np.zeros((2, 7)))
     other = Course(t, t, np.full((2, 7), 6e-4))
-    words = wolinski2015_cost.TOLERANCES
+    words = wolinski2015.TOLERANCES
     runs, others = dict.fromkeys(words, even), dict.fromkeys(words, other)
-    assert not wolinski2015_cost._steep(runs).holds
-    assert not wolinski2015_cost._fewer(runs, runs).holds
-    assert wolinski2015_cost._alike(runs, runs).holds and not wolinski2015_cost._alike(runs, others).holds
+    assert not wolinski2015._steep(runs).holds
+    assert not wolinski2015._fewer(runs, runs).holds
+    assert wolinski2015._alike(runs, runs).holds and not wolinski2015._alike(runs, others).holds

@@ -10,8 +10,7 @@ import numpy as np
 
 from ...page.writer import replay
 from ...plots import figures
-from ..demo import Demo, kuka_motion
-from ..demo.mechanisms import START, tracking_errors
+from ..demo import START, Demo, kuka_motion, tracking_errors
 from .console import heading, make_table, print_table
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ def check_folder(path: Path, naming: str) -> None:
 
 def folder_of(path: Path, naming: str) -> Path:
     """Return the folder for a command's files, made where needed; `naming` is what names the files in it."""
-    from ...experiments.paths import made_folder
+    from ...experiments.experiment import made_folder
 
     check_folder(path, naming)
     return made_folder(path)
@@ -45,7 +45,7 @@ def folder_of(path: Path, naming: str) -> Path:
 
 def file_of(path: Path, name: str) -> Path:
     """Return the file of a command that writes one: the path itself, or the name in that folder, made where needed."""
-    from ...experiments.paths import made_folder
+    from ...experiments.experiment import made_folder
 
     return made_folder(path.parent) / path.name if names_a_file(path) else made_folder(path) / name
 

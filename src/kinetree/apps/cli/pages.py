@@ -49,7 +49,7 @@ def lesson(
             found = find(each)
             print(f"{each:<18} {found.minutes:>3} min  {found.title}. {found.summary}")
         return
-    from ..lessons.page import lesson_page
+    from ..lessons import lesson as lesson_page
 
     path = file_of(output, f"{name}.html")
     made = lesson_page(name, path)

@@ -69,8 +69,7 @@ def cycle(
     The mechanism has one degree of freedom. The file has the torque of the drive, and the reactions at all joints and
     loops. Exit status 2 if an input is wrong.
     """
-    from ...experiments.experiment import Outputs, write_run
-    from ...experiments.paths import made_folder
+    from ...experiments.experiment import Outputs, made_folder, write_run
     from .console import clean, heading, make_console
     from .motions import check_names, file_stem, parameter_values, print_columns, print_files
 

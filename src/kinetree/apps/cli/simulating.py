@@ -71,8 +71,7 @@ def simulate(
 
     from ...errors import InputError
     from ...experiments import experiment as starting
-    from ...experiments.experiment import Outputs, write_run
-    from ...experiments.paths import made_folder
+    from ...experiments.experiment import Outputs, made_folder, write_run
     from ...simulation.simulate import simulate as simulated
     from .console import make_console
     from .motions import (
@@ -161,8 +160,7 @@ def inverse(
     followed by inverse kinematics from --q0. Exit status 2 if an input is wrong.
     """
     from ...errors import InputError
-    from ...experiments.experiment import Outputs, write_run
-    from ...experiments.paths import made_folder
+    from ...experiments.experiment import Outputs, made_folder, write_run
     from .console import make_console
     from .inverse_motions import cycloid_motion, inverse_run, path_motion, table_motion
     from .motions import check_names, file_stem, parameter_values, print_files, print_torques

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ...errors import unknown_name
+from ...loading import load
+from ...page.data import system_data
+from ...page.kernel import Progress
+from ...page.writer import Page, page_path, written_page
+from ...system import System
+from .expressions import evaluate_formula, page_tree
 from .reading import Lesson, Question, Reading, Step, read_lesson
 
 _FOLDER = Path(__file__).parent
@@ -37,11 +44,55 @@ def find(name: str) -> Lesson:
 __all__ = ["Lesson", "Question", "Reading", "Step", "find", "names", "read_lesson"]
 
 
-def lesson(name: str, path: str | Path | None = None) -> Any:
+# --- Pages of lessons: the live page of a mechanism with a column of steps, in one HTML file ---
+
+
+def lesson(name: str | Lesson, path: str | Path | None = None) -> Page:
     """Return a lesson as a page: a live mechanism with steps and questions; write it with a `path`.
 
     `kinetree lesson` lists the names.
     """
-    from .page import lesson_page
+    if path is not None:
+        page_path(path)  # before the work
+    return written_page(lesson_content(find(name) if isinstance(name, str) else name)[1], path)
 
-    return lesson_page(name, path)
+
+def lesson_content(lesson: Lesson, progress: Progress = lambda share: None) -> tuple[System, dict[str, Any]]:
+    """Return the mechanism of a lesson, and the data of its page."""
+    system = load(lesson.mechanism)
+    start = evaluate_formula(lesson.start, {}) if lesson.start else None
+    edited = any(step.setting.get("mode") == "Model" for step in lesson.steps)
+    data = system_data(system, q=start, editable=edited, progress=progress)
+    return system, data | {"title": lesson.title, "lesson": lesson_data(lesson)}
+
+
+def lesson_data(lesson: Lesson) -> dict[str, Any]:
+    """Return a lesson as plain tables."""
+    return {
+        "name": lesson.name,
+        "title": lesson.title,
+        "steps": [
+            {
+                "title": step.title,
+                "text": step.text,
+                "do": step.do,
+                "set": {name: _setting(x, always=name in ("q", "qd")) for name, x in step.setting.items()},
+                "look": step.look,
+                "readings": [{"name": x.name, "unit": x.unit, "value": page_tree(x.value)} for x in step.readings],
+                "question": None if step.question is None else _question(step.question),
+            }
+            for step in lesson.steps
+        ],
+    }
+
+
+def _question(question: Question) -> dict[str, Any]:
+    given = {name: page_tree(formula) for name, formula in question.given.items()}
+    return dict(vars(question)) | {"answer": page_tree(question.answer), "given": given}
+
+
+def _setting(x: Any, *, always: bool = False) -> Any:
+    """Return what a step sets with formulas as their trees: texts that begin with "[", or `always`."""
+    if isinstance(x, Mapping):
+        return {name: _setting(value) for name, value in x.items()}
+    return {"formula": page_tree(x)} if isinstance(x, str) and (always or x.startswith("[")) else x

@@ -30,23 +30,18 @@ def entries() -> dict[str, Entry]:
         goncalves2023,
         goncalves2023_motion,
         gupta2013,
-        gupta2013_motions,
         saha1999,
-        saha1999_motions,
         saha2013,
         saha2013_biped,
         saha2013_closed,
         saha2013_forced,
         saha2013_motions,
         wolinski2015,
-        wolinski2015_cost,
     )
 
     modules = (
-        *(saha1999, saha1999_motions, saha2013_motions, saha2013_biped, saha2013_forced),
-        *(saha2013_closed, saha2013),
-        *(gupta2013, gupta2013_motions),
-        *(wolinski2015, wolinski2015_cost, goncalves2023_motion, goncalves2023),
+        *(saha1999, saha2013_motions, saha2013_biped, saha2013_forced, saha2013_closed, saha2013),
+        *(gupta2013, wolinski2015, goncalves2023_motion, goncalves2023),
     )
     return {entry.name: entry for module in modules for entry in module.ENTRIES}
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..._support.atomic import replacing
-from .content import Content
-from .sizes import refuse_packed, require_archive
+from .content import Content, refuse_packed, require_archive
 
 ABOUT = "about"
 """The name of the array with the table, as the bytes of its JSON."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from ..._support.atomic import replacing
 from ..._support.optional import optional
-from .content import Content
+from .content import Content, refuse_large
 from .csv import from_table, headings, require_rows, to_table
-from .sizes import refuse_large
 
 KEY = b"kinetree"
 """The entry of the schema with the describing table, as JSON."""

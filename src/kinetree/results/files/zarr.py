@@ -10,8 +10,7 @@ import numpy as np
 from ..._support.atomic import replacing
 from ..._support.optional import optional
 from ...errors import InputError
-from .content import FORMAT, Content
-from .sizes import refuse_large
+from .content import FORMAT, Content, refuse_large
 
 CHUNKS = 100_000
 """The largest number of chunks of an array, each of which takes time even if it is empty."""

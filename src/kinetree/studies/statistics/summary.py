@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from ...errors import unknown_name
 from ..choosing import Bounds, Choice
-from .bands import Bands
+from .bands import Bands, over_time
 from .failure_probability import FailureProbability
 from .histograms import Histogram
 from .indices import Indices
-from .stored_columns import over_time
 
 if TYPE_CHECKING:
     from ..study import Study

@@ -13,7 +13,7 @@ from ....joints import kind
 from ....loading import load
 from ....model.parts import GROUND
 from ... import lessons as taught
-from ...lessons.page import lesson_content
+from ...lessons import lesson_content
 from ..tabs import Studio, Tab, open_system, show
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from kinetree.reports.svg_charts import POINTS, Curve, Mark, chart, ticks
+from kinetree.reports.page_parts import POINTS, Curve, Mark, chart, ticks
 from tolerance import assert_close
 
 

@@ -1,4 +1,4 @@
-"""Arrays of stores: chunks of rows."""
+"""Arrays of stores: chunks of rows, written by Zarr."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import zarr
 
-from kinetree.studies.zarr_arrays import create_array, write_rows
+from kinetree.studies.store import create_array, write_rows
 
 
 def test_rows_are_written_beside_a_store(tmp_path):
