@@ -2,6 +2,10 @@
 
 from ._support.version import __version__ as __version__
 from .analysis.equilibrium import equilibrium as equilibrium
+from .analysis.identification.base_parameters import BaseParameters as BaseParameters
+from .analysis.identification.identify import Identification as Identification
+from .analysis.identification.identify import identify as identify
+from .analysis.identification.recordings import Recording as Recording
 from .apps.lessons import lesson as lesson
 from .apps.walking.return_maps import PeriodicMotion as PeriodicMotion
 from .apps.walking.return_maps import ReturnMap as ReturnMap

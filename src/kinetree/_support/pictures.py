@@ -12,6 +12,7 @@ PLACES = {
     "bands_plot": "plots.study_plots",
     "cycle": "simulation.cycle",
     "histogram_plot": "plots.study_plots",
+    "identification_report": "reports.identification_page",
     "indices_plot": "plots.study_plots",
     "load_report_html": "reports.load_report_page",
     "mode_animation": "page.writer",

@@ -1,0 +1,367 @@
+"""Identification: the parameters of a mechanism from recorded motions and torques, with validation on held-out data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ... import joints as joint_kinds
+from ..._support.checks import number, positive, real_array
+from ..._support.pictures import picture
+from ..._support.tables import Displayed, Table
+from ...algebra.arrays import Numbers
+from ...dynamics.regressor import COUNT
+from ...errors import InputError
+from ...model.axes import axis_labels, axis_names
+from ...model.mechanism import Mechanism
+from ...model.scales import characteristic_length, characteristic_mass
+from ...runtime.compiled import CompiledMechanism
+from ..loops.actuation import dofs
+from .base_parameters import BaseParameters, base_parameters
+from .columns import column_names, dynamic_parameters, regressor
+from .consistency import POSITIVE, Target, consistent, margins, parameters_of, pseudo_inertia
+from .equations import Gains, Measured, Rows, found_delays, found_gains, stacked
+from .estimates import Estimate, estimate
+from .recordings import Data, recordings_of
+
+DEFAULT_COLUMNS = ("viscous", "coulomb", "offset", "armature")
+VALIDATION = 0.25
+"""The part of each piece, at its end, that is held out by default."""
+LONGEST_DELAY = 0.1
+CONDITION = 1e4
+"""The condition of the scaled columns above which the motion is reported as a poor excitation."""
+CONFIDENCE = 1.959963984540054
+"""The half width of the 95 % interval of a normal distribution, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Measured torques of a set of data [n, m] at times t [n], by piece, and those of the identified parameters."""
+
+    name: str
+    t: Numbers
+    measured: Numbers
+    predicted: Numbers
+
+    @property
+    def residual(self) -> Numbers:
+        """The difference, measured less predicted [n, m]."""
+        return self.measured - self.predicted
+
+
+@dataclass(frozen=True, repr=False)
+class Identification(Displayed):
+    """Identified parameters of a mechanism.
+
+    `estimate` [b] are the base parameters of least squares with their standard `deviations` and 95 % `intervals`
+    [b, 2]. `parameters` [p] are all parameters, physically consistent if `consistent` is not None, in the order of
+    `base.names`. `training` and `validation` have measured and predicted torques of the measured joints by piece;
+    predictions are those of `parameters`. `noise` [m] are the deviations of residuals, `delays` [m] those of torques
+    behind the motion [s], and `gains` [m] the torques per unit of current, None if torques were given. `findings` are
+    sentences about the data. `system` is the mechanism with the identified parameters.
+    """
+
+    base: BaseParameters
+    estimate: Numbers
+    deviations: Numbers
+    covariance: Numbers
+    parameters: Numbers
+    system: Any
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    training: tuple[Fit, ...]
+    validation: tuple[Fit, ...]
+    noise: Numbers
+    delays: Numbers
+    condition: float
+    method: str
+    consistent: str | None
+    cutoffs: tuple[float | None, ...] = ()
+    gains: Numbers | None = None
+    gain_deviations: Numbers | None = None
+    findings: tuple[str, ...] = ()
+
+    @property
+    def intervals(self) -> Numbers:
+        """The 95 % confidence intervals of the base parameters [b, 2]."""
+        half = CONFIDENCE * self.deviations
+        return np.stack([self.estimate - half, self.estimate + half], axis=-1)
+
+    @property
+    def margins(self) -> Numbers:
+        """The least eigenvalue of each body's pseudo-inertia, in parts of its largest: negative if impossible."""
+        return margins(self.parameters, len(self.system.bodies))
+
+    @property
+    def relative_residuals(self) -> Numbers:
+        """The root of the mean square of held-out residuals of each joint, in parts of that of its torques [m]."""
+        return _relative(self.validation or self.training)
+
+    @property
+    def training_residuals(self) -> Numbers:
+        """The same of the data from which the parameters were estimated [m]."""
+        return _relative(self.training)
+
+    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Numbers:
+        """Return the torques of the measured joints [..., m] for a motion, friction and offsets included."""
+        Y = regressor(self.system, q, qd, qdd, columns=self.base.columns, actuated=self.base.actuated)
+        driven = dofs(self.system.mechanism, self.joints)
+        return (Y @ self.parameters)[..., driven]
+
+    def report(self, path: Any) -> Any:
+        """Write a report as a page of HTML, with charts of torques and residuals of each joint; return the path."""
+        return picture("identification_report")(self, path)
+
+    def display(self) -> list[str | Table]:
+        """Return what was found in the data, residuals by joint, and the base parameters."""
+        fit = "as estimated, not checked" if self.consistent is None else f"consistent ({self.consistent})"
+        n = sum(len(f.t) for f in self.training)
+        held = sum(len(f.t) for f in self.validation)
+        text = (
+            f"{self.base.mechanism}: {len(self.base)} base parameters from {n} samples ({self.method}), "
+            f"{held} samples held out; condition {self.condition:.3g}; parameters {fit}"
+        )
+        heads = (
+            "joint",
+            "unit",
+            "noise",
+            "residual",
+            "held out",
+            "delay",
+            *(("gain",) if self.gains is not None else ()),
+        )
+        rows = []
+        for k, joint in enumerate(self.joints):
+            parts = (f"{100 * x[k]:.2f} %" for x in (self.training_residuals, self.relative_residuals))
+            more = () if self.gains is None else (float(self.gains[k]),)
+            rows.append((joint, self.units[k], float(self.noise[k]), *parts, f"{1e3 * self.delays[k]:.2f} ms", *more))
+        deviation = [
+            (text, float(x), float(1.96 * d), self.base.units[k])
+            for text, x, d, k in zip(self.base.groupings, self.estimate, self.deviations, self.base.kept, strict=True)
+        ]
+        return [
+            text, *self.findings, Table(heads, tuple(rows)),
+            Table(("base parameter", "value", "+/- (95 %)", "unit"), tuple(deviation)),
+        ]  # fmt: skip
+
+
+def _relative(fits: Sequence[Fit]) -> Numbers:
+    measured = np.concatenate([f.measured for f in fits])
+    residual = np.concatenate([f.residual for f in fits])
+    size = np.sqrt(np.mean(measured**2, axis=0))
+    return np.sqrt(np.mean(residual**2, axis=0)) / np.where(size > 0, size, 1.0)
+
+
+def identify(
+    system: CompiledMechanism,
+    data: Data,
+    *,
+    columns: str | Iterable[str] = DEFAULT_COLUMNS,
+    actuated: str | Iterable[str] | None = None,
+    method: str = "wls",
+    consistent: str | None = "sdp",
+    cutoff: float | None = None,
+    delays: bool = True,
+    longest_delay: float = LONGEST_DELAY,
+    gains: ArrayLike | Mapping[str, float] | None = None,
+    validation: float | Data = VALIDATION,
+) -> Identification:
+    """Return the parameters of a mechanism that fit recorded motions and torques, checked on held-out data.
+
+    `data` are recordings (kt.Recording), mappings with t, q and tau, or runs. Without accelerations, positions are
+    filtered without phase below `cutoff` [Hz], by default where they exceed their noise, and differentiated. `columns`
+    are sorts of parameters of joints, as in `regressor`. `method` is "ols", "wls" (joints weighted by their noise) or
+    "irls" (outliers count less). `consistent` is "sdp" (with cvxpy), "log-cholesky", or None for parameters that need
+    not be possible. Delays of torques behind the motion, up to `longest_delay` [s], are estimated and removed. `gains`
+    are torques per unit of current; without them they are estimated from recordings with known loads, or in proportion
+    to the masses of the model. `validation` is the part of the data that is held out, or further recordings.
+    """
+    m = system.mechanism
+    if m.free_parameters:
+        raise InputError(
+            f"{m.name!r} has free parameters; identify a mechanism with numbers, such as system.fixed(parameters)"
+        )
+    chosen = column_names(columns)
+    longest = number(longest_delay, "longest_delay", least=0.0)
+    if cutoff is not None:
+        cutoff = positive(cutoff, "cutoff")
+    if consistent not in (None, "sdp", "log-cholesky"):
+        raise InputError(f"consistent is {consistent!r}; expected 'sdp', 'log-cholesky' or None")
+    recordings = recordings_of(data)
+    findings: list[str] = []
+    base = base_parameters(system, chosen, actuated=actuated)
+    driven = list(range(m.nv)) if base.actuated is None else dofs(m, base.actuated)
+    measured = Measured(system, base, driven, cutoff, longest if delays else 0.0)
+    rows = measured.rows(recordings, "recording", findings)
+    training, held = _divided(measured, rows, validation, findings)
+    labels = [axis_labels(m, 1)[k] for k in driven]
+    currents = [r.current is not None for r in recordings]
+    if any(currents) and not all(currents):
+        raise InputError("some recordings have currents and others torques; identify them one after the other")
+    known = _gains(gains, labels, m) if any(currents) else np.ones(len(driven))
+    if gains is not None and not any(currents):
+        raise InputError("gains are torques per unit of current, and the recordings have torques; leave gains out")
+    found: Gains | None = None
+    if known is None:
+        found = _estimated_gains(training, base, findings)
+        known = found.values
+    shift = np.zeros(len(driven))
+    if delays and longest > 0.0:
+        shift = found_delays(training, known, longest, _step(training))
+        if shift.any() and found is not None:
+            found = _estimated_gains(training, base, findings[:0], shift)
+            known = found.values
+    W, effort, loads, joint = stacked(training, shift)
+    names = tuple(base.names[k] for k in base.kept)
+    solution = estimate(W, known[joint] * effort - loads, joint, method, names)
+    if found is not None:
+        solution = replace(solution, covariance=found.covariance)
+    _notice(solution, names, findings)
+    pi = _all_parameters(system, base, solution, chosen, consistent, W, loads)
+    units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(m, 1)]
+    fits = [tuple(_fit(r, base, pi, known, shift) for r in part) for part in (training, held)]
+    return Identification(
+        base, solution.values, solution.deviations, solution.covariance, pi,
+        with_dynamic_parameters(system, pi, chosen),
+        tuple(labels), tuple(units[k] for k in driven), *fits, solution.noise, shift, solution.condition, method,
+        consistent, tuple(r.cutoff for r in rows), known if any(currents) else None,
+        None if found is None else found.deviations, tuple(findings),
+    )  # fmt: skip
+
+
+def _divided(
+    measured: Measured, rows: list[Rows], validation: Any, findings: list[str]
+) -> tuple[list[Rows], list[Rows]]:
+    """Return the rows from which parameters are estimated, and those that are held out."""
+    if not isinstance(validation, int | float) or isinstance(validation, bool):
+        return rows, measured.rows(recordings_of(validation), "validation", findings)
+    part = number(validation, "validation", least=0.0)
+    if part >= 1.0:
+        raise InputError(f"validation is {part:g}; give the part of the data that is held out, below 1, or recordings")
+    if part == 0.0:
+        return rows, []
+    cuts = [len(r.t) - round(part * len(r.t)) for r in rows]
+    return [r.part(slice(0, k)) for r, k in zip(rows, cuts, strict=True)], [
+        r.part(slice(k, None)) for r, k in zip(rows, cuts, strict=True) if k < len(r.t)
+    ]
+
+
+def _gains(gains: Any, labels: list[str], mechanism: Mechanism) -> Numbers | None:
+    """Return given gains of the measured joints [m], or None."""
+    if gains is None:
+        return None
+    if isinstance(gains, Mapping):
+        for name in gains:
+            if name not in labels:
+                raise InputError(f"gains has {name!r}; the measured joints are {', '.join(labels)}")
+        if missing := [x for x in labels if x not in gains]:
+            raise InputError(f"gains has no {', '.join(missing)}; give the gain of every measured joint")
+        gains = [gains[x] for x in labels]
+    out = real_array(gains, "gains")
+    if out.shape != (len(labels),) or not (np.isfinite(out).all() and out.all()):
+        raise InputError(
+            f"gains are {out.tolist()}; give {len(labels)} numbers other than zero, one per measured joint"
+        )
+    return out
+
+
+def _estimated_gains(
+    rows: list[Rows], base: BaseParameters, findings: list[str], shift: Numbers | None = None
+) -> Gains:
+    W, effort, loads, joint = stacked(rows, np.zeros(rows[0].W.shape[1]) if shift is None else shift)
+    found = found_gains(W, effort, loads, joint, base.values)
+    if found.anchored:
+        findings.append(
+            "no gains and no known load: drive gains, masses and inertias are known up to one common factor, which is "
+            "taken from the masses of the model; give gains=, or record a motion with a known load"
+        )
+    return found
+
+
+def _step(rows: list[Rows]) -> float:
+    """Return the step [s] of the search for delays: a fraction of the shortest period."""
+    steps = [float(np.median(np.diff(r.t))) for r in rows]
+    return min(s if r.cutoff is None else 1.0 / (20.0 * r.cutoff) for r, s in zip(rows, steps, strict=True))
+
+
+def _notice(solution: Estimate, names: tuple[str, ...], findings: list[str]) -> None:
+    if solution.condition > CONDITION:
+        weak = np.abs(solution.values) < CONFIDENCE * solution.deviations
+        listed = ", ".join(np.array(names)[weak][:5])
+        findings.append(
+            f"the motion excites the parameters poorly (condition {solution.condition:.2g}); "
+            f"{int(weak.sum())} do not differ from zero ({listed}); see kt.excitation"
+        )
+
+
+def _all_parameters(
+    system: CompiledMechanism, base: BaseParameters, solution: Estimate, columns: tuple[str, ...],
+    method: str | None, W: Numbers, loads: Numbers,
+) -> Numbers:  # fmt: skip
+    """Return all parameters whose groupings are the estimate, as near as possible to those of the model."""
+    m = system.mechanism
+    prior, sizes = dynamic_parameters(system, columns), _sizes(system, base, solution)
+    if method is None:
+        change = np.linalg.lstsq(base.matrix * sizes, solution.values - base.matrix @ prior, rcond=None)[0]
+        return prior + sizes * change
+    positive_ = np.zeros(len(prior), dtype=bool)
+    for k, name in enumerate(columns):
+        start = COUNT * len(m.bodies) + k * m.nv
+        positive_[start : start + m.nv] = name in POSITIVE
+    spread = np.maximum(solution.deviations, 1e-300)
+    values, vectors = np.linalg.eigh(solution.covariance / np.outer(spread, spread))
+    R = (vectors / np.sqrt(np.maximum(values, 1e-14 * values[-1]))).T / spread
+    target = Target(R, base.matrix, solution.values, prior, sizes, len(m.bodies), positive_)
+    return consistent(target, method)
+
+
+def _sizes(system: CompiledMechanism, base: BaseParameters, solution: Estimate) -> Numbers:
+    """Return the sizes of all parameters, in which differences from the model are measured."""
+    m = system.mechanism
+    length, usual = characteristic_length(m), characteristic_mass(m)
+    out = np.empty(len(base.names))
+    for k, body in enumerate(m.bodies):
+        mass = max(float(body.mass), 0.1 * usual)  # type: ignore[arg-type]
+        out[COUNT * k : COUNT * (k + 1)] = mass, *(mass * length,) * 3, *(mass * length**2,) * 6
+    known = np.zeros(len(base.names))
+    known[list(base.kept)] = np.abs(solution.values)
+    for first in range(COUNT * len(m.bodies), len(out), m.nv):  # one sort after the other
+        out[first : first + m.nv] = max(known[first : first + m.nv].max(), 1e-3 * usual * length**2)
+    return out
+
+
+def _fit(rows: Rows, base: BaseParameters, pi: Numbers, gains: Numbers, delays: Numbers) -> Fit:
+    return Fit(rows.name, rows.t, gains * rows.torque(delays), rows.W @ (base.matrix @ pi) + rows.loads)
+
+
+def with_dynamic_parameters(system: CompiledMechanism, parameters: ArrayLike, columns: str | Iterable[str] = ()) -> Any:
+    """Return a mechanism with other dynamic parameters [p], in the order of `dynamic_parameters` with the same columns.
+
+    Offsets have no place in a mechanism, and are left out; so are rest positions of springs.
+    """
+    m, names = system.mechanism, column_names(columns)
+    pi = np.asarray(parameters, dtype=float)
+    bodies = []
+    for k, body in enumerate(m.bodies):
+        own = pi[COUNT * k : COUNT * (k + 1)]
+        mass, first = float(own[0]), own[1:4]
+        com = first / mass if mass else np.zeros(3)
+        P = pseudo_inertia(own)
+        P[:3, :3] -= np.outer(first, com)
+        P[:3, 3] = P[3, :3] = 0.0
+        _, _, _, _, xx, xy, yy, xz, yz, zz = parameters_of(P).tolist()
+        bodies.append(replace(body, mass=mass, com=tuple(com.tolist()), inertia=(xx, yy, zz, xy, yz, xz)))
+    fields = {"viscous": "damping", "coulomb": "friction", "armature": "armature"}
+    joints = list(m.joints)
+    for place, name in enumerate(names):
+        if name in fields:
+            start = COUNT * len(m.bodies) + place * m.nv
+            for k, (joint, own) in enumerate(zip(joints, m.v_slices, strict=True)):
+                numbers = pi[start + own.start : start + own.stop]
+                if joint_kinds.kind(joint.kind).NV:
+                    joints[k] = replace(joints[k], **{fields[name]: tuple(np.maximum(numbers, 0.0).tolist())})
+    return type(system)(replace(m, bodies=tuple(bodies), joints=tuple(joints)), system.report)
