@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._support.optional import optional
 from ...algebra.arrays import Numbers
@@ -47,7 +49,7 @@ class Target:
     prior: Numbers
     sizes: Numbers
     bodies: int
-    positive: Numbers
+    positive: NDArray[np.bool_]
 
 
 def pseudo_inertia(pi: Numbers) -> Numbers:
@@ -108,7 +110,7 @@ def by_semidefinite_program(target: Target) -> Numbers:
         unit = np.sqrt(floors[body] / LEAST)
         terms = [pseudo_inertia(size * e) / np.outer(unit, unit)
                  for size, e in zip(target.sizes[own], np.eye(COUNT), strict=True)]  # fmt: skip
-        P = sum(x[own.start + k] * term for k, term in enumerate(terms))
+        P: Any = sum(x[own.start + k] * term for k, term in enumerate(terms))
         bounds.append(P - LEAST * np.eye(4) >> 0)
     problem = cp.Problem(cp.Minimize(cost), bounds)
     try:
@@ -164,7 +166,7 @@ def by_factors(target: Target) -> Numbers:
     b = np.concatenate([target.R @ target.beta / scale, weight * target.prior / target.sizes])
     start = _start(target, units, above)
     found = least_squares(
-        lambda theta: A @ parameters(theta) - b, start, lambda theta: A @ slopes(theta), max_nfev=STEPS,
+        lambda theta: A @ parameters(theta) - b, start, lambda theta: A @ slopes(theta), max_nfev=STEPS,  # pyright: ignore
         xtol=1e-10, ftol=1e-10, gtol=1e-10, x_scale="jac",
     )  # fmt: skip
     return parameters(found.x)

@@ -18,6 +18,7 @@ from ...runtime.compiled import CompiledMechanism
 from ..loops.driven_motion import nearest_motion
 from .base_parameters import BaseParameters
 from .columns import inertial, regressor
+from .estimates import Indices
 from .recordings import Recording, checked, pieces
 from .signals import Shifted, check_cutoff, chosen_cutoff, derivatives, low_pass
 
@@ -31,7 +32,7 @@ EDGE = 1.0
 """The part of a piece that is left out at both ends, where filters start and end, in periods of the cutoff."""
 DELAY_GAIN = 25.0
 """The least fall of n log(residual^2), a statistic of chi-squared, by which a delay counts as found."""
-SWEEPS = 3
+SWEEPS, STEPS = 3, 30
 NOISELESS = 1e-9
 """Residuals below this part of the torques are rounding errors, in which there is no delay to be found."""
 
@@ -137,7 +138,7 @@ class Measured:
         return Y[..., list(base.kept)], loads
 
 
-def stacked(rows: Sequence[Rows], delays: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def stacked(rows: Sequence[Rows], delays: Numbers) -> tuple[Numbers, Numbers, Numbers, Indices]:
     """Return W, the torques or currents, the torques of loads, and the joint of each row, of all pieces."""
     W = np.concatenate([r.W.reshape(-1, r.W.shape[-1]) for r in rows])
     effort = np.concatenate([r.torque(delays).ravel() for r in rows])
@@ -176,7 +177,7 @@ def found_delays(rows: Sequence[Rows], gains: Numbers, longest: float, step: flo
     of_along, of_squares = (make_interp_spline(grid, x, k=5, axis=0) for x in (along, squares))
 
     def misfit(delays: Numbers) -> float:
-        c = sum(of_along(d)[k] for k, d in enumerate(delays))
+        c = np.sum([of_along(d)[k] for k, d in enumerate(delays)], axis=0)
         return float(sum(of_squares(d)[k] for k, d in enumerate(delays)) - c @ c)
 
     def best(base: Numbers, way: Numbers) -> Numbers:
@@ -186,7 +187,8 @@ def found_delays(rows: Sequence[Rows], gains: Numbers, longest: float, step: flo
         steps = np.linspace(-longest, longest, 2 * half + 1)
         k = int(np.argmin([misfit(moved(d)) for d in steps]))
         bounds = steps[max(k - 1, 0)], steps[min(k + 1, len(steps) - 1)]
-        found = moved(float(minimize_scalar(lambda d: misfit(moved(d)), bounds=bounds, method="bounded").x))
+        fine: Any = minimize_scalar(lambda d: misfit(moved(d)), bounds=bounds, method="bounded")
+        found = moved(float(fine.x))
         gain = len(tau) * np.log(max(misfit(base), 1e-300) / max(misfit(found), 1e-300))
         return found if gain > DELAY_GAIN else base
 
@@ -213,7 +215,7 @@ class Gains:
     anchored: bool
 
 
-def found_gains(W: Numbers, current: Numbers, loads: Numbers, joint: Numbers, nominal: Numbers) -> Gains:
+def found_gains(W: Numbers, current: Numbers, loads: Numbers, joint: Indices, nominal: Numbers) -> Gains:
     """Return the drive gains k of current = (W beta + load) / k, which is linear in beta and in 1 / k by itself.
 
     Known loads determine them. Without any, the gains keep the mean that the nominal parameters of the model give.
@@ -238,8 +240,8 @@ def found_gains(W: Numbers, current: Numbers, loads: Numbers, joint: Numbers, no
         found = np.linalg.lstsq(A / sizes, -loads, rcond=None)[0] / sizes
         beta, inverse = found[: W.shape[1]], 1.0 / found[W.shape[1] :]
     gauge = np.concatenate([np.zeros(W.shape[1]), inverse / (inverse @ inverse)])
-    noise = np.ones(count)
-    for _ in range(30):
+    J, sizes, step = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
+    for _ in range(STEPS):
         torque = W @ beta + loads
         residual = current - inverse[joint] * torque
         noise = np.array([max(np.sqrt(np.mean(residual[joint == k] ** 2)), 1e-300) for k in range(count)])

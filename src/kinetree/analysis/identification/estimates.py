@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
+
+Indices = NDArray[np.integer]
 
 METHODS = ("ols", "wls", "irls")
 """Ordinary least squares; weights by the noise of each joint; these, and less weight for outliers."""
@@ -41,7 +44,7 @@ class Estimate:
         return np.sqrt(np.diagonal(self.covariance))
 
 
-def estimate(W: Numbers, tau: Numbers, joint: Numbers, method: str, names: tuple[str, ...]) -> Estimate:
+def estimate(W: Numbers, tau: Numbers, joint: Indices, method: str, names: tuple[str, ...]) -> Estimate:
     """Return the base parameters of W beta = tau; `joint` has the number of the joint of each row."""
     if method not in METHODS:
         raise unknown_name("method", str(method), METHODS)

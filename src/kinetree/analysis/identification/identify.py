@@ -223,12 +223,12 @@ def identify(
     _notice(solution, names, findings)
     pi = _all_parameters(system, base, solution, chosen, consistent, W, loads)
     units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(m, 1)]
-    fits = [tuple(_fit(r, base, pi, known, shift) for r in part) for part in (training, held)]
+    fitted, unseen = (tuple(_fit(r, base, pi, known, shift) for r in part) for part in (training, held))
     return Identification(
         base, solution.values, solution.deviations, solution.covariance, pi,
-        with_dynamic_parameters(system, pi, chosen),
-        tuple(labels), tuple(units[k] for k in driven), *fits, solution.noise, shift, solution.condition, method,
-        consistent, tuple(r.cutoff for r in rows), known if any(currents) else None,
+        with_dynamic_parameters(system, pi, chosen), tuple(labels), tuple(units[k] for k in driven),
+        fitted, unseen, solution.noise, shift, solution.condition, method, consistent,
+        tuple(r.cutoff for r in rows), known if any(currents) else None,
         None if found is None else found.deviations, tuple(findings),
     )  # fmt: skip
 
