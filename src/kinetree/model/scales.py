@@ -13,7 +13,7 @@ from .mechanism import Mechanism, kept_with_mechanism, resolve_parts
 from .topology import path
 
 ELSEWHERE = 1e-5
-"""The part of the largest motion of all loops that counts as motion at each of them: see `rate_sizes`."""
+"""The part of the largest motion of a mechanism that counts as motion at each of its loops: see `rate_sizes`."""
 
 
 @kept_with_mechanism
@@ -86,17 +86,13 @@ def rate_sizes(mechanism: Mechanism, qd: np.ndarray, qdd: np.ndarray | None = No
     It is the largest velocity of the degrees of freedom in the equation, each in its unit; with qdd, the largest
     acceleration or the square of that velocity. Unlike |J| |qd|, it does not vanish at turning points, where J does:
     rounding errors of a consistent motion are some 1e-16 of it at every position. It is never less than the part
-    ELSEWHERE of the largest size of all equations: a loop at rest has the rounding errors of those that move.
+    ELSEWHERE of the largest size of all degrees of freedom: a loop at rest has the rounding errors of what moves.
     """
     rows, columns = loop_units(mechanism)
-    members = loop_members(mechanism)
-
-    def largest(motion: np.ndarray) -> np.ndarray:
-        own = np.where(members, np.abs(motion / columns)[..., None, :], 0.0).max(axis=-1, initial=0.0)
-        return np.maximum(own, ELSEWHERE * own.max(axis=-1, initial=0.0, keepdims=True))
-
-    speed = largest(qd)
-    return rows * (speed if qdd is None else np.maximum(largest(qdd), speed * speed))
+    speeds = np.abs(qd / columns)
+    sizes = speeds if qdd is None else np.maximum(np.abs(qdd / columns), speeds * speeds)
+    own = np.where(loop_members(mechanism), sizes[..., None, :], 0.0).max(axis=-1, initial=0.0)
+    return rows * np.maximum(own, ELSEWHERE * sizes.max(axis=-1, initial=0.0, keepdims=True))
 
 
 def torque_units(mechanism: Mechanism) -> np.ndarray:

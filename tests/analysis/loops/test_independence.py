@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.spatial.transform import Rotation
 
 import everyday
 import kinetree as kt
@@ -177,3 +180,48 @@ def test_random_mechanisms_follow_their_leads(drawn):
     qdd = system.consistent_accelerations(q, qd, given_speeds)
     bias = system.closure_bias(q, qd)
     assert_close(J @ qdd + bias, np.zeros(len(J)), 1e-8 * size**2 * max(1.0, np.abs(qdd).max(initial=0.0)), "J qdd")
+
+
+def braced(**locked: float) -> kt.System:
+    """Return an arm that turns, on it two bars in a triangle that cannot move, or the bars at angles, `locked`."""
+    data = {"arm": 1.3, "left": 0.4, "right": 0.6}
+    bodies = [kt.Body(name, mass, (0.1, 0.02, 0.03), (0.01, 0.02, 0.015, 0, 0, 0)) for name, mass in data.items()]
+    axis, at, foot = (0.0, 0.6, 0.8), kt.Placement((0.3, 0.1, 0.05)), kt.Placement((1.0, 0.1, 0.05))
+    joints = [
+        kt.Joint("shoulder", "revolute", "ground", "arm", axis=(0.6, 0.0, 0.8)),
+        kt.Joint("knee", "revolute", "arm", "left", at, axis=axis),
+        kt.Joint("ankle", "revolute", "left", "right", kt.Placement((0.5, 0.0, 0.0)), axis=axis),
+    ]
+    if locked:
+        turned = [kt.Placement(j.placement.translation, about_axis(axis, locked[j.name])) for j in joints[1:]]
+        welds = [replace(j, kind="fixed", placement=p) for j, p in zip(joints[1:], turned, strict=True)]
+        return kt.System(kt.build_mechanism("welded", bodies, [joints[0], *welds]))
+    strut = kt.Loop("strut", "revolute", "arm", "right", foot, kt.Placement((0.4, 0.0, 0.0)), axis=axis)
+    guess = {"knee": [0.4], "ankle": [-1.0]}
+    return kt.System(kt.build_mechanism("braced", bodies, joints, loops=[strut], guess=guess))
+
+
+def about_axis(axis: tuple[float, float, float], angle: float) -> tuple:
+    """Return the matrix of a rotation."""
+    return strategies.nested(Rotation.from_rotvec(angle * np.array(axis)).as_matrix())
+
+
+@pytest.mark.parametrize("speed", [1.3, 30.0])
+def test_loops_that_only_ride_along_have_rounding_errors_of_what_moves(speed):
+    """Move an arm with a triangle of bars that cannot move: its rates are rounding errors, and it is a rigid body."""
+    system = braced()
+    q = system.assemble(hold={"shoulder": 0.3})
+    qd = system.closing_speed(q, [speed, 0.7, -0.4])
+    qdd = system.consistent_accelerations(q, qd, {"shoulder": 0.3})
+    welded = braced(knee=q[1], ankle=q[2])
+    expected = welded.inverse_dynamics(q[:1], qd[:1], qdd[:1])
+    found = system.inverse_dynamics(q, qd, qdd, actuated="shoulder")
+    assert_close(found, [expected[0], 0.0, 0.0], 1e-13 * abs(expected[0]), "torques")
+    many = system.inverse_dynamics(*(np.stack([x, x]) for x in (q, qd, qdd)), actuated="shoulder")
+    assert (many == found).all()
+    assert system.loads(q, qd, qdd=qdd, actuated="shoulder").joints.shape == (3, 6)
+    assert system.linearize(q, qd, forces=False).A.shape == (2, 2)
+    with pytest.raises(InputError, match=r"qd opens the loops: 'strut' \(position [xy]\) would part at"):
+        system.inverse_dynamics(q, qd + 1e-8 * speed * np.eye(3)[1], qdd, actuated="shoulder")
+    with pytest.raises(InputError, match=r"qdd opens the loops: 'strut' \(position [xy]\) would part at"):
+        system.inverse_dynamics(q, qd, qdd + 1e-8 * speed**2 * np.eye(3)[1], actuated="shoulder")

@@ -209,26 +209,23 @@ def _gap(mechanism: Mechanism, residual: Scalars) -> Any:
 
 def _ratio(mechanism: Mechanism, rates: Scalars, qd: Scalars, qdd: Scalars | None = None) -> Any:
     """Return the largest rate of an equation in parts of the size of the motion there: see `scales.rate_sizes`."""
-    speeds, changes = _sizes(mechanism, qd), None if qdd is None else _sizes(mechanism, qdd)
-    parts = []
-    for k, (x, unit) in enumerate(zip(rates, loop_units(mechanism)[0].tolist(), strict=True)):
-        size = speeds[k]
-        if changes is not None:
-            size = where(size * size > changes[k], size * size, changes[k])
-        parts.append(x * (1.0 / unit) / where(size > 0.0, size, 1.0))
-    return largest(parts)
+    units, sizes = loop_units(mechanism)[0].tolist(), _sizes(mechanism, qd, qdd)
+    return largest(
+        [x * (1.0 / u) / where(size > 0.0, size, 1.0) for x, u, size in zip(rates, units, sizes, strict=True)]
+    )
 
 
-def _sizes(mechanism: Mechanism, motion: Scalars) -> Scalars:
-    """Return the largest velocity, or acceleration, of the degrees of freedom in each equation of the loops."""
+def _sizes(mechanism: Mechanism, qd: Scalars, qdd: Scalars | None) -> Scalars:
+    """Return the size of a motion at each equation of the loops, in its unit."""
     units, members = loop_units(mechanism)[1].tolist(), loop_members(mechanism)
-    own: dict[bytes, Any] = {}
+    sizes = [x * (1.0 / u) for x, u in zip(qd, units, strict=True)]
+    if qdd is not None:
+        sizes = [largest([x * (1.0 / u), v * v]) for x, u, v in zip(qdd, units, sizes, strict=True)]
+    least, own = ELSEWHERE * largest(sizes), {}
     for row in members:
         if row.tobytes() not in own:
-            inside = [x * (1.0 / u) for x, u, k in zip(motion, units, row, strict=True) if k]
-            own[row.tobytes()] = largest(inside or [0.0])
-    least = ELSEWHERE * largest(list(own.values()))
-    own = {key: where(x > least, x, least) for key, x in own.items()}
+            most = largest([x for x, inside in zip(sizes, row, strict=True) if inside] or [0.0])
+            own[row.tobytes()] = where(most > least, most, least)
     return [own[row.tobytes()] for row in members]
 
 
