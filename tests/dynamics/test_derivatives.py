@@ -9,12 +9,13 @@ from hypothesis import given
 import everyday
 import kinetree as kt
 from interpreted import STEP, evaluate, program
-from kinetree.compiler.derive.build import build, tangent_charts
+from kinetree.compiler.derive.build import tangent_charts
 from kinetree.compiler.derive.jacobians import derivative, weight
 from kinetree.compiler.derive.pages import page
 from kinetree.compiler.lower.build import Request
 from kinetree.compiler.lower.derivatives import Derivative
 from kinetree.joints import kind
+from kinetree.runtime.derived import program_of
 from public_robots import calculable, public_robots
 from strategies import ALL, State, examples, moving_mechanisms, random_mechanism
 from tolerance import assert_close
@@ -87,7 +88,7 @@ def test_other_joints_are_differentiated(name):
     assert page(mechanism, request, ("q",)) is None
     s = State(mechanism)
     wanted = Request("inverse_dynamics", wrenches=True, derivative=Derivative("jacobian", ("q", "qd", "qdd")))
-    found = build(mechanism, wanted.checked(mechanism)).interpret(s.q, s.qd, s.qdd, s.wrenches)
+    found = program_of(mechanism, wanted.checked(mechanism)).interpret(s.q, s.qd, s.qdd, s.wrenches)
     expected = complex_steps(mechanism, "inverse_dynamics", s)
     size = max(np.abs(x).max() for x in expected)
     for a, b in zip(found, expected, strict=True):
@@ -96,7 +97,7 @@ def test_other_joints_are_differentiated(name):
 
 def jacobians(mechanism, name: str, *state) -> list[np.ndarray]:
     """Return all Jacobians of a function by plain NumPy, which takes less time than compiling large robots."""
-    return build(mechanism, Request(name, derivative=Derivative("jacobian")).checked(mechanism)).interpret(*state)
+    return program_of(mechanism, Request(name, derivative=Derivative("jacobian")).checked(mechanism)).interpret(*state)
 
 
 def compare_with_pinocchio(system: kt.System) -> None:

@@ -29,7 +29,7 @@ class Recorded:
     def __init__(self, monkeypatch, seconds: float) -> None:
         real = SMALL.function("gravity_torque")
         self.inputs, self.outputs, self.request = real.inputs, real.outputs, real.request
-        self.places, self.returned, self.pace = real.places, real.returned, Pace()
+        self.pace = Pace()
         self._real, self._seconds, self._now = real, seconds, 0.0
         self.calls: list[tuple[int, bool]] = []
         monkeypatch.setattr(divided.time, "perf_counter", lambda: self._now)

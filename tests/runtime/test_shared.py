@@ -32,7 +32,7 @@ class Recorded:
 
     def __init__(self, before=lambda: None) -> None:
         self.inputs, self.outputs = (Array("x", (3,)),), (Array("y", (3,)),)
-        self.output, self.name, self.kernel = self.outputs[0], "twice", None
+        self.output, self.name, self.executor = self.outputs[0], "twice", SimpleNamespace(kernel=None)
         self.request = SimpleNamespace(dtype="float64")
         self.before, self.calls = before, []
         self.code = KERNEL(self.run)
@@ -49,12 +49,6 @@ class Recorded:
                 ctypes.c_double.from_address(y + k * dy + j * cores[1]).value = 2 * number
         self.calls.append((ctypes.c_double.from_address(x).value, n, threading.current_thread().name))
         self.before()
-
-    def places(self, out):
-        return [None] if out is None else [out]
-
-    def returned(self, results):
-        return results[0]
 
     def on(self, threads: int, pace: float = 0.0) -> shared.Shared:
         """Return the function on threads, with a known time per sample [s]."""

@@ -85,6 +85,7 @@ def native(function: Function, straight: Program) -> Any:
     def jacobian() -> Program:
         # without quaternions the tangent space is that of the coordinates, and has shorter Programs
         found = derive(function, "jacobian", None, tangent=m.nq == m.nv).program
+        assert isinstance(found, Program)  # derivatives are straight-line code
         return _jacobian_by_columns(found, function)
 
     given, made = ([ca.Sparsity.dense(*matrix(a.shape)) for a in x] for x in (function.inputs, function.outputs))

@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 
 
+def places_of(out: Any, count: int) -> list[Any]:
+    """Return the array given for each of a number of outputs, or None."""
+    return [None] * count if out is None else list(out) if isinstance(out, tuple) else [out]
+
+
+def returned(results: list[Any]) -> Any:
+    """Return one result by itself, several as a tuple."""
+    return results[0] if len(results) == 1 else tuple(results)
+
+
 def wrong_count(name: str, inputs: Sequence[Array], given: int) -> InputError | None:
     """Return the error of a wrong number of arrays."""
     if given == len(inputs):
@@ -73,7 +83,7 @@ def call_error(function: Function, arguments: tuple, out: Any, error: Exception)
     if wrong := wrong_shape(function.name, function.inputs, shapes):
         return wrong
     lead = np.broadcast_shapes(*(x[: len(x) - len(a.shape)] for a, x in zip(function.inputs, shapes, strict=True)))
-    places = [None if x is None else np.shape(x) for x in function.places(out)]
+    places = [None if x is None else np.shape(x) for x in places_of(out, len(function.outputs))]
     if wrong := wrong_out(function.name, function.outputs, lead, places):
         return wrong
     return error if isinstance(error, InputError) else InputError(f"{function.name}: {error}")
@@ -91,9 +101,9 @@ def refuse_masked(function: Function, arguments: tuple) -> None:
 
 def refuse_non_finite(function: Function, arguments: tuple, result: Any) -> None:
     """Raise InputError for numbers that are not finite: of an argument, or of derivatives that do not exist."""
-    rolled = function.rolled
-    if rolled is not None and rolled.failures():
-        raise MemoryError(f"{function.name}: no memory for a workspace of {rolled.workspace:,} numbers per sample")
+    executor = function.executor
+    if executor.failures():
+        raise MemoryError(f"{function.name}: no memory for a workspace of {executor.workspace:,} numbers per sample")
     for a, given in zip(function.inputs, arguments, strict=True):
         array = np.asarray(given, dtype=float)
         bad = np.argwhere(~np.isfinite(array))
@@ -105,7 +115,8 @@ def refuse_non_finite(function: Function, arguments: tuple, result: Any) -> None
                 + "; give finite numbers, or check=False to let NaN through"
             )
     _refuse_zero_quaternions(function, arguments)
-    complete(function, arguments, result)
+    if function.request.derivative is not None:
+        complete(function, arguments, result)
 
 
 def _refuse_zero_quaternions(function: Function, arguments: tuple) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..targets.abi import CORE, CREW_STEPS, MOST, Crew, Post, Share, streaming_threshold
 from ..targets.protocol import Loaded
+from .arguments import places_of, returned
 from .direct import NativeKernel, direct_call, is_supported
 from .native import core_signature, loaded_text, loop_of, register
 
@@ -106,9 +107,9 @@ PORTION = 3e-5
 def share_on_threads(function: Any, threads: int) -> Callable[..., Any]:
     """Return a function on a number of threads, which takes the arguments and the option `out` of its gufunc."""
     call = Shared(function, threads)
-    if function.kernel is None:
+    k = function.executor.kernel
+    if k is None:
         return call
-    k = function.kernel
     kernel = NativeKernel(k.inputs, k.outputs, code().find("loop"), k.counts, (k.code, code()), call.words)
     return direct_call(kernel, function.gufunc, function.name, "", (), call) or call
 
@@ -186,7 +187,7 @@ class Shared:
 
     def _swept(self, arguments: tuple, out: Any) -> Any:
         """Return the results of a batch with several leading axes, shared along all; None if NumPy must prepare it."""
-        f, places = self.function, self.function.places(out)
+        f, places = self.function, places_of(out, len(self.function.outputs))
         if not self._can_sweep or (len(arguments), len(places)) != (len(f.inputs), len(f.outputs)):
             return None
         lead = self._lead(arguments, places[0])
@@ -200,7 +201,7 @@ class Shared:
         addresses = self._addresses(*map(id, arrays), *map(id, results))
         if self._sweep(ctypes.addressof(self.words), addresses, len(lead)):
             return None  # arrays are unsuitable, or NumPy has to report floating-point errors
-        return f.returned(results)
+        return returned(results)
 
     def _lead(self, arguments: tuple, result: Any) -> tuple[int, ...]:
         """Return the leading shape of a batch, that of the first result if it is given."""

@@ -1,54 +1,96 @@
-"""Derivatives of a compiled function as compiled functions: methods of functions on the CPU and on GPUs."""
+"""Derivatives of compiled functions, which are compiled functions themselves, on the CPU and on GPUs alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self, TypeVar
 
+from ..compiler.ir.program import Program
+from ..compiler.lower.build import Request, build, signature
 from ..compiler.lower.derivatives import Derivative, inputs_of
+from ..dynamics import ALGORITHMS
 from ..errors import InputError
+from ..model.mechanism import Mechanism
+from .singularity import refuse_singular
 
 Wrt = str | Iterable[str] | None
 """The names of inputs, None for all."""
 
 
-def jacobian(self, wrt: Wrt = None) -> Any:
-    """Return the compiled function of the Jacobians with respect to inputs by name, by default all.
+def program_of(mechanism: Mechanism, request: Request) -> Program:
+    """Return the Program of a checked request; only that of a derivative needs the rules of differentiation."""
+    if request.derivative is None:
+        return build(mechanism, request)
+    from ..compiler.derive.build import build as build_derivative
 
-    Its inputs are those of this function. Its outputs are arrays [..., *output, *input], for every output and then for
-    every input. Coordinates q are displaced in the tangent space, by dq at integrate(q, dq), [..., nv].
+    return build_derivative(mechanism, request)
+
+
+class Derivable:
+    """An algorithm or a derivative on a mechanism, with its arrays and the derivatives that were taken of it.
+
+    Subclasses add what runs it.
     """
-    return derive(self, "jacobian", wrt)
+
+    def __init__(self, mechanism: Mechanism, request: Request) -> None:
+        """Check a request; ModelError if it divides by inertias that are zero."""
+        self.mechanism, self.request = mechanism, request.checked(mechanism)
+        if ALGORITHMS[self.request.name].inverts:
+            refuse_singular(mechanism, self.request)
+        self.inputs, self.outputs = signature(mechanism, self.request)
+        self.derivatives: dict[Derivative, Self] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the algorithm, or of its derivative."""
+        return self.request.title
+
+    def of(self, request: Request) -> Self:
+        """Return another function of the same mechanism in the same place."""
+        raise NotImplementedError
+
+    def jacobian(self, wrt: Wrt = None) -> Self:
+        """Return the compiled function of the Jacobians with respect to inputs by name, by default all.
+
+        Its inputs are those of this function. Its outputs are arrays [..., *output, *input], for every output and then
+        for every input. Coordinates q are displaced in the tangent space, by dq at integrate(q, dq), [..., nv].
+        """
+        return derive(self, "jacobian", wrt)
+
+    def jvp(self, wrt: Wrt = None) -> Self:
+        """Return the compiled function of the derivatives of the outputs along a tangent of each input in `wrt`.
+
+        Its inputs are those of this function, then the tangents. Its outputs have the shapes of this function's.
+        """
+        return derive(self, "jvp", wrt)
+
+    def vjp(self, wrt: Wrt = None) -> Self:
+        """Return the compiled function of the gradients of all outputs times cotangents, for each input in `wrt`.
+
+        Its inputs are those of this function, then a cotangent of each output. Its outputs are the derivatives of the
+        sum of all outputs, each entry times its cotangent.
+        """
+        return derive(self, "vjp", wrt)
+
+    def hvp(self, wrt: Wrt = None) -> Self:
+        """Return the compiled function of second derivatives: `vjp` differentiated along a tangent of each input.
+
+        Its inputs are those of this function, then a cotangent of each output, then the tangents.
+        """
+        return derive(self, "hvp", wrt)
+
+    def arrays(self) -> str:
+        """Return the names and shapes of the inputs and outputs, for messages."""
+        inputs, outputs = (", ".join(f"{a.name}{list(a.shape)}" for a in x) for x in (self.inputs, self.outputs))
+        return f"{self.name}({inputs}) -> {outputs} of {self.mechanism.name}"
 
 
-def jvp(self, wrt: Wrt = None) -> Any:
-    """Return the compiled function of the derivatives of the outputs along a tangent of each input in `wrt`.
-
-    Its inputs are those of this function, then the tangents. Its outputs have the shapes of this function's.
-    """
-    return derive(self, "jvp", wrt)
+D = TypeVar("D", bound=Derivable)
 
 
-def vjp(self, wrt: Wrt = None) -> Any:
-    """Return the compiled function of the gradients of all outputs times cotangents, for each input in `wrt`.
-
-    Its inputs are those of this function, then a cotangent of each output. Its outputs are the derivatives of the sum
-    of all outputs, each entry times its cotangent.
-    """
-    return derive(self, "vjp", wrt)
-
-
-def hvp(self, wrt: Wrt = None) -> Any:
-    """Return the compiled function of second derivatives: those of `vjp` along a tangent of each input in `wrt`.
-
-    Its inputs are those of this function, then a cotangent of each output, then the tangents.
-    """
-    return derive(self, "hvp", wrt)
-
-
-def derive(function: Any, kind: str, wrt: Wrt, *, tangent: bool = True) -> Any:
-    """Return a derivative of a function, which keeps it; `function.of` makes functions of other requests."""
+def derive(function: D, kind: str, wrt: Wrt, *, tangent: bool = True) -> D:
+    """Return a derivative of a function, which keeps it; with `tangent=False`, coordinates move entry by entry."""
     request = function.request
     if request.derivative is not None:
         raise InputError(
@@ -70,7 +112,7 @@ Pushforward = Callable[..., Any]
 """A function of all inputs and their tangents that returns the tangents of the outputs."""
 
 
-def entry_product(function: Any, kind: str, inputs: Sequence[str] | None = None) -> Any:
+def entry_product(function: D, kind: str, inputs: Sequence[str] | None = None) -> D:
     """Return a compiled product ("jvp", "vjp" or "hvp") of a function with respect to inputs by name, by default all.
 
     Coordinates are displaced entry by entry, because those libraries know nothing of the tangent space. InputError if
@@ -79,7 +121,7 @@ def entry_product(function: Any, kind: str, inputs: Sequence[str] | None = None)
     return derive(function, kind, inputs, tangent=False)
 
 
-def pullback(function: Any, run: Callable[..., Any], constants: Sequence[Any] = ()) -> Pullback:
+def pullback(function: Derivable, run: Callable[..., Any], constants: Sequence[Any] = ()) -> Pullback:
     """Return the vector-Jacobian product of a function as automatic differentiation calls it.
 
     `run(function, *arrays)` runs a compiled function. `constants` are the last inputs of the function, which get no
@@ -97,7 +139,7 @@ def pullback(function: Any, run: Callable[..., Any], constants: Sequence[Any] = 
     return pull
 
 
-def pushforward(function: Any, run: Callable[..., Any], constants: Sequence[Any] = ()) -> Pushforward:
+def pushforward(function: Derivable, run: Callable[..., Any], constants: Sequence[Any] = ()) -> Pushforward:
     """Return the Jacobian-vector product of a function, with the arguments of `pullback`."""
     names = [a.name for a in function.inputs[: len(function.inputs) - len(constants)]]
     product = entry_product(function, "jvp", names)

@@ -1,86 +1,191 @@
-"""Function: one compiled algorithm of one mechanism, as a NumPy gufunc with checks, threads and pickling around it."""
+"""Function: one compiled algorithm of one mechanism, with checks, threads and pickling around what runs it."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..compiler.derive.build import build
 from ..compiler.ir.program import Array, Program
-from ..compiler.lower.build import CLOSING, DRIVEN, Request, signature
-from ..compiler.lower.derivatives import Derivative
+from ..compiler.lower.build import CLOSING, DRIVEN, Request
 from ..compiler.rolled.binding import Job
 from ..compiler.rolled.bound import BoundProgram
 from ..dynamics import ALGORITHMS
 from ..errors import Advice, InputError
 from ..model.mechanism import Mechanism, in_order
 from ..targets import target
-from .arguments import call_error, refuse_masked, refuse_non_finite
+from .arguments import call_error, places_of, refuse_masked, refuse_non_finite, returned
 from .cache import code_key
-from .derived import hvp, jacobian, jvp, vjp
+from .derived import Derivable, program_of
 from .direct import NativeKernel, direct_call
 from .long_loops import LongFunction, LongLoops
 from .native import core_signature, load_code, register
 from .rolled import PRODUCTS, ColumnFunction, MatrixProgram, RolledKernel
-from .singularity import refuse_singular
 from .threads import Pace, on_threads
 
 if TYPE_CHECKING:
     from ..compiler.export.exportable import Exportable
 
+# --- What runs a function, behind one protocol: straight-line code, loops over bodies, or Python around such loops ---
 
-class Function:
+Arithmetic = Program | BoundProgram | MatrixProgram
+"""The arithmetic of one sample, with `cost`, `hash`, `interpret` and `dumps`."""
+
+
+class Executor(Protocol):
+    """What runs the samples of a function."""
+
+    @property
+    def gufunc(self) -> Callable[..., Any]:
+        """Run a batch with broadcasting and `out`: a gufunc of NumPy, or a Python function that behaves like one."""
+        ...
+
+    @property
+    def kernel(self) -> NativeKernel | None:
+        """The code of a gufunc of float64 numbers, which direct calls and threads run without NumPy."""
+        ...
+
+    @property
+    def counts(self) -> Any:
+        """The memory of two counts of blocks of samples: with an input, and with any number, that is not finite."""
+        ...
+
+    @property
+    def program(self) -> Arithmetic:
+        """The arithmetic of one sample."""
+        ...
+
+    @property
+    def workspace(self) -> int:
+        """The numbers that the code stores per sample in addition to its arrays."""
+        ...
+
+    def failures(self) -> int:
+        """Return and reset the number of workspaces that could not be allocated."""
+        ...
+
+
+class StraightLine:
+    """Straight-line code, specialized to the numbers of a mechanism; compiled, or read from the cache."""
+
+    workspace = 0
+
+    def __init__(self, mechanism: Mechanism, request: Request, arrays: tuple[Sequence[Array], Sequence[Array]]) -> None:
+        """Load the code of a request with these inputs and outputs, and register it."""
+        self._mechanism, self._request, (inputs, outputs) = mechanism, request, arrays
+        self.counts = (ctypes.c_int64 * 2)()
+        name, dtype = request.title, request.dtype
+        key = code_key(mechanism, request, lambda: self.program, target().fingerprint())
+        code = load_code(key, lambda: self.program, dtype)
+        address, signature = code.find("kernel"), core_signature(inputs, outputs)
+        doc, arity = f"{name} of {mechanism.name}: {signature}", (len(inputs), len(outputs))
+        self.gufunc = register(address, self.counts, name, doc, signature, arity, dtype, code)
+        self.kernel: NativeKernel | None = None
+        if dtype == "float64":
+            self.kernel = NativeKernel(tuple(inputs), tuple(outputs), address, self.counts, code)
+
+    @property
+    def program(self) -> Program:
+        """The arithmetic of one sample, traced when it is first needed: code from the cache runs without it."""
+        return self._traced
+
+    @cached_property
+    def _traced(self) -> Program:
+        return program_of(self._mechanism, self._request)
+
+    def failures(self) -> int:
+        """Return 0."""
+        return 0
+
+
+class Interpreted:
+    """A Program run by Python, for arrays without entries, as of a mechanism that cannot move."""
+
+    kernel, workspace = None, 0
+
+    def __init__(self, program: Program, dtype: str) -> None:
+        """Store a Program, and the precision of its results."""
+        self.program, self._dtype, self.counts = program, dtype, (ctypes.c_int64 * 2)()
+
+    def gufunc(self, *arguments: Any, out: Any = None) -> Any:
+        """Return the results of a batch."""
+        for a, given in zip(self.program.inputs, arguments, strict=True):
+            if np.shape(given)[np.ndim(given) - len(a.shape) :] != a.shape:
+                raise ValueError("shape")
+        results = [x.astype(self._dtype) for x in self.program.interpret(*arguments)]
+        for k, place in enumerate(places_of(out, len(results))):
+            if place is not None:
+                place[...] = results[k]
+                results[k] = place
+        return returned(results)
+
+    def failures(self) -> int:
+        """Return 0."""
+        return 0
+
+
+def executor_of(mechanism: Mechanism, request: Request, inputs: Sequence[Array], outputs: Sequence[Array]) -> Executor:
+    """Return what runs a checked request with these arrays: the form of its code is `request.lowering`."""
+    if not all(a.size > 0 for a in (*inputs, *outputs)):
+        return Interpreted(program_of(mechanism, request), request.dtype)
+    if request.lowering != "rolled":
+        return StraightLine(mechanism, request, (inputs, outputs))
+    r, name = request, request.name
+    if name in (*CLOSING, *DRIVEN) and mechanism.closures:
+        if r.wrenches:
+            raise InputError(
+                f"{name} of a long mechanism with loops takes no external wrenches; use lowering='unrolled'"
+            )
+        return LongFunction(_long_loops(mechanism), name, inputs, outputs[0], r.dtype)
+    job = Job(mechanism, name, ALGORITHMS[name], tuple(inputs), outputs[0], r.frame, r.axes, r.wrenches, r.dtype)
+    return ColumnFunction(job) if name in PRODUCTS else RolledKernel(job)
+
+
+@lru_cache(maxsize=8)
+def _long_loops(mechanism: Mechanism) -> LongLoops:
+    """Return the functions of a long closed mechanism, which share compiled sweeps."""
+
+    def make(tree: Mechanism, name: str, wrenches: bool) -> Callable[..., Any]:
+        return Function(tree, Request(name, wrenches=wrenches, lowering="rolled")).gufunc
+
+    return LongLoops(mechanism, make)
+
+
+# --- Functions as users hold them ---
+
+
+class Function(Derivable):
     """A compiled function of a mechanism, returned by `system.function(name)`; calls check shapes only."""
 
     def __init__(self, mechanism: Mechanism, request: Request) -> None:
         """Compile a request, or read its object code from the cache."""
-        self.request = request.checked(mechanism)
-        self.mechanism = mechanism
-        refuse_singular(mechanism, self.request)
-        self.inputs, self.outputs = signature(mechanism, self.request)
-        self._bad: Any = (ctypes.c_int64 * 2)()
-        self.rolled: RolledKernel | None = None
-        self.kernel: NativeKernel | None = None
-        self.derivatives: dict[Derivative, Function] = {}
+        super().__init__(mechanism, request)
+        self.executor: Executor = executor_of(mechanism, self.request, self.inputs, self.outputs)
         self.pace = Pace()
-        self.shares: dict[int, Any] = {}
-        self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
-
-    @property
-    def name(self) -> str:
-        """The name of the algorithm, or of its derivative."""
-        return self.request.title
+        self.shares: dict[int, Callable[..., Any]] = {}
 
     @property
     def output(self) -> Array:
         """The output; if there are several, the first."""
         return self.outputs[0]
 
-    @cached_property
-    def program(self) -> Program | BoundProgram | MatrixProgram:
-        """The arithmetic of one sample, straight-line or in loops, with `cost`, `hash`, `interpret` and `dumps`."""
-        if isinstance(self.gufunc, LongFunction):
-            raise InputError(
-                f"{self.name} of {self.mechanism.name!r} is solved in NumPy around compiled sweeps and has no program "
-                "of its own; make the function with lowering='unrolled'"
-            )
-        if isinstance(self.gufunc, ColumnFunction):
-            return self.gufunc.program
-        return self._straight if self.rolled is None else self.rolled.program
+    @property
+    def gufunc(self) -> Any:
+        """The gufunc, or the Python function in its place."""
+        return self.executor.gufunc
 
-    @cached_property
-    def _straight(self) -> Program:
-        return build(self.mechanism, self.request)
+    @property
+    def program(self) -> Arithmetic:
+        """The arithmetic of one sample, straight-line or in loops, with `cost`, `hash`, `interpret` and `dumps`."""
+        return self.executor.program
 
     def cost(self) -> dict[str, int]:
         """Return the numbers of operations per sample: multiplications, additions, divisions, roots, sines."""
         return self.program.cost()
-
-    jacobian, jvp, vjp, hvp = jacobian, jvp, vjp, hvp
 
     def of(self, request: Request) -> Function:
         """Return another function of the same mechanism."""
@@ -89,7 +194,7 @@ class Function:
     @property
     def workspace(self) -> int:
         """The memory that rolled code takes per sample in addition to its arrays [bytes]; 0 for unrolled code."""
-        return 0 if self.rolled is None else self.rolled.workspace * np.dtype(self.request.dtype).itemsize
+        return self.executor.workspace * np.dtype(self.request.dtype).itemsize
 
     def __call__(self, *arguments, **options):
         """Run the gufunc without checks, with broadcasting, `out` and other options as in NumPy; NaN passes through.
@@ -98,7 +203,7 @@ class Function:
         """
         if "parameters" in options:
             arguments = self._with_parameters(arguments, options.pop("parameters"))
-        return self._direct(*arguments, **options)
+        return self._call(*arguments, **options)
 
     def _with_parameters(self, arguments: tuple, given: Any) -> tuple:
         """Return the arguments with the values of the free parameters, all in order or some by name, at their place."""
@@ -113,21 +218,15 @@ class Function:
         at = names.index("parameters")
         return (*arguments[:at], in_order(self.mechanism, given), *arguments[at:])
 
-    @cached_property
-    def _direct(self) -> Any:
-        """The gufunc, by a direct call if possible."""
-        if self.kernel is None:
-            return self.gufunc
-        return direct_call(self.kernel, self.gufunc, self.name, "", (), self.gufunc) or self.gufunc
-
     def checked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
         """Run with checks: InputError for arguments of the wrong shape or type, and for input that is not finite.
 
         The kernel counts blocks of samples with NaN or infinities, so the check takes almost no time.
         """
-        before = self._bad[1]
+        counts = self.executor.counts
+        before = counts[1]
         result = self.unchecked(arguments, out=out, threads=threads)
-        if self._bad[1] != before:
+        if counts[1] != before:
             refuse_non_finite(self, arguments, result)
         return result
 
@@ -141,10 +240,15 @@ class Function:
         except (ValueError, TypeError, RuntimeError) as error:
             raise call_error(self, arguments, out, error) from None
 
-    @property
-    def bad_blocks(self) -> memoryview:
-        """Two counts of blocks of samples: with an input, and with any number, that is not finite."""
-        return memoryview(self._bad).cast("B").cast("q")
+    def alone(self, arguments: tuple, out: Any) -> Any:
+        """Run in this thread, without checks."""
+        return self._call(*arguments) if out is None else self._call(*arguments, out=out)
+
+    @cached_property
+    def _call(self) -> Callable[..., Any]:
+        """The gufunc, by a direct call if possible."""
+        kernel, gufunc = self.executor.kernel, self.gufunc
+        return (kernel and direct_call(kernel, gufunc, self.name, "", (), gufunc)) or gufunc
 
     def save(self, path: str | Path, *, triple: str | None = None, jacobian: bool = False) -> Path:
         """Write the function as code in the language of the suffix (.c, .o, ...), with its self-test; return the path.
@@ -162,7 +266,8 @@ class Function:
 
     def exportable(self, name: str | None = None, *, jacobian: bool = False) -> Exportable:
         """Return the function, or its Jacobian, with the meaning of its arrays and a self-test, under a name."""
-        if self.request.lowering == "rolled":
+        program = self.program if self.request.lowering == "unrolled" else None
+        if not isinstance(program, Program):
             fact = (
                 f"{self.name} of {self.mechanism.name!r} is compiled with loops over its bodies, which cannot be "
                 "written to files"
@@ -172,11 +277,12 @@ class Function:
         from .exports import exportable, jacobian_exportable
 
         if jacobian:
-            return jacobian_exportable(self, name or self._straight.name)
-        return exportable(
-            self.mechanism, self.request, self._straight, name or self._straight.name,
-            lambda other: Function(self.mechanism, Request(other)),
-        )  # fmt: skip
+            return jacobian_exportable(self, name or program.name)
+
+        def other(algorithm: str) -> Function:
+            return Function(self.mechanism, Request(algorithm))
+
+        return exportable(self.mechanism, self.request, program, name or program.name, other)
 
     def __reduce__(self):
         """Pickle the mechanism and the request; unpickling compiles the function or reads it from the cache."""
@@ -184,82 +290,4 @@ class Function:
 
     def __repr__(self) -> str:
         """Return the name and the shapes of inputs and outputs."""
-        inputs, outputs = (", ".join(f"{a.name}{list(a.shape)}" for a in x) for x in (self.inputs, self.outputs))
-        return f"<{self.name}({inputs}) -> {outputs} of {self.mechanism.name}>"
-
-    def _has_entries(self) -> bool:
-        return all(a.size > 0 for a in (*self.inputs, *self.outputs))
-
-    def _native(self) -> Any:
-        if self.request.lowering == "rolled":
-            return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
-        dtype = self.request.dtype
-        key = code_key(self.mechanism, self.request, lambda: self._straight, target().fingerprint())
-        code = load_code(key, lambda: self._straight, dtype)
-        if dtype == "float64":
-            self.kernel = NativeKernel(self.inputs, self.outputs, code.find("kernel"), self._bad, code)
-        signature = core_signature(self.inputs, self.outputs)
-        doc = f"{self.name} of {self.mechanism.name}: {signature}"
-        arity = (len(self.inputs), len(self.outputs))
-        return register(code.find("kernel"), self._bad, self.name, doc, signature, arity, dtype, code)
-
-    def _native_rolled(self) -> Any:
-        r = self.request
-        job = Job(
-            self.mechanism, r.name, ALGORITHMS[r.name], self.inputs, self.output, r.frame, r.axes, r.wrenches, r.dtype
-        )
-        if r.name in PRODUCTS:
-            columns = ColumnFunction(job)
-            self.rolled, self._bad = columns.kernel, columns.kernel.context
-            return columns
-        self.rolled = RolledKernel(job)
-        self._bad = self.rolled.context
-        return self.rolled.gufunc
-
-    @property
-    def closed(self) -> bool:
-        """Whether the mechanism has loops or couplings."""
-        return bool(self.mechanism.closures)
-
-    def _long(self) -> Any:
-        """Return the function of a long mechanism with loops: rolled sweeps and a few dense equations."""
-        if self.request.wrenches:
-            raise InputError(
-                f"{self.name} of a long mechanism with loops takes no external wrenches; use lowering='unrolled'"
-            )
-        loops = _long_loops(self.mechanism)
-        return LongFunction(loops, self.name, self.inputs, self.output, self.request.dtype, self._bad)
-
-    def _without_entries(self, *arguments, out=None):
-        """Replace the gufunc if an array has no entries, as for a mechanism that cannot move."""
-        for a, given in zip(self.inputs, arguments, strict=True):
-            if np.shape(given)[np.ndim(given) - len(a.shape) :] != a.shape:
-                raise ValueError("shape")
-        results = [x.astype(self.request.dtype) for x in self.program.interpret(*arguments)]
-        for k, place in enumerate(self.places(out)):
-            if place is not None:
-                place[...] = results[k]
-                results[k] = place
-        return self.returned(results)
-
-    def places(self, out: Any) -> list[Any]:
-        """Return the array given for each output, or None."""
-        return [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
-
-    def returned(self, results: list[Any]) -> Any:
-        """Return one output by itself, several as a tuple."""
-        return results[0] if len(results) == 1 else tuple(results)
-
-    def alone(self, arguments: tuple, out: Any) -> Any:
-        """Run in this thread, without checks."""
-        return self._direct(*arguments) if out is None else self._direct(*arguments, out=out)
-
-
-@lru_cache(maxsize=8)
-def _long_loops(mechanism: Mechanism) -> Any:
-    """Return the functions of a long closed mechanism, which share compiled sweeps."""
-
-    def make(tree: Mechanism, name: str, wrenches: bool) -> Any:
-        return Function(tree, Request(name, wrenches=wrenches, lowering="rolled")).gufunc
-
-    return LongLoops(mechanism, make)
+        return f"<{self.arrays()}>"

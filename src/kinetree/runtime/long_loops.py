@@ -8,10 +8,11 @@ are one batch, which takes O(n) per equation with code that does not grow with n
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ..algebra.arrays import Numbers
 from ..algebra.poses import Pose
 from ..algebra.rotations import ONE, Rotation
 from ..algebra.spatial import Twist, TwistRate
+from ..compiler.ir.program import Array
 from ..compiler.lower.loop_pattern import DEPENDENT
 from ..compiler.lower.tree_records import CouplingRecord, FrameRecord, LoopRecord, loop_frames
 from ..compiler.lower.working_frames import WorkingFrame
@@ -195,20 +197,35 @@ def _solve(S: Numbers, b: Numbers) -> Numbers:
 class LongFunction:
     """A function of a long closed mechanism that replaces a gufunc: it broadcasts, and runs one state after the other.
 
-    The second entry of `bad` counts the calls with results that are not finite, as in kernels.
+    The second count is that of calls with results that are not finite.
     """
 
-    def __init__(self, loops: LongLoops, name: str, inputs: tuple, output: Any, dtype: str, bad: Any) -> None:
-        """Store one of the functions, with the shapes of its arrays."""
-        self._one = getattr(loops, name)
-        self._inputs, self._output, self._dtype, self._bad = inputs, output, dtype, bad
+    kernel, workspace = None, 0
 
-    def __call__(self, *arguments: Any, out: Any = None) -> Numbers:
+    def __init__(self, loops: LongLoops, name: str, inputs: Sequence[Array], output: Array, dtype: str) -> None:
+        """Store one of the functions, with the shapes of its arrays."""
+        self._one, self._name, self._of = getattr(loops, name), name, loops.mechanism.name
+        self._inputs, self._output, self._dtype = inputs, output, dtype
+        self.counts = (ctypes.c_int64 * 2)()
+
+    @property
+    def program(self) -> NoReturn:
+        """Raise InputError: there is no program."""
+        raise InputError(
+            f"{self._name} of {self._of!r} is solved in NumPy around compiled sweeps and has no program "
+            "of its own; make the function with lowering='unrolled'"
+        )
+
+    def failures(self) -> int:
+        """Return 0."""
+        return 0
+
+    def gufunc(self, *arguments: Any, out: Any = None) -> Numbers:
         """Return the results of a batch."""
         wide, result = spread(self._inputs, self._output, self._dtype, arguments, out)
         for index in np.ndindex(*result.shape[: result.ndim - len(self._output.shape)]):
             state = [np.asarray(x[index], dtype=float) for x in wide]
             fine = all(np.isfinite(x).all() for x in state)
             result[index] = self._one(*state) if fine else np.nan
-        self._bad[1] += not np.isfinite(result).all()
+        self.counts[1] += not np.isfinite(result).all()
         return result

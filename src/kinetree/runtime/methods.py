@@ -152,7 +152,7 @@ def _call(
     chosen: dict[str, Any] = {}
     if wrt is not None:
         function, chosen = function.jacobian(wrt), {"wrt": wrt}
-    gufunc, count = function.gufunc, function.bad_blocks
+    gufunc, count = function.gufunc, function.executor.counts
     constants = () if owner._nominal is None else (owner._nominal,)
 
     def call(*arrays, **options):
@@ -179,9 +179,10 @@ def _call(
             refuse_masked(function, arrays)
         return result
 
-    if function.kernel is None:
+    kernel = function.executor.kernel
+    if kernel is None:
         return call
-    return direct_call(function.kernel, owner, title or name, doc, constants, call) or call
+    return direct_call(kernel, owner, title or name, doc, constants, call) or call
 
 
 def by_position(name: str, names: list[str], arguments: tuple, options: dict[str, Any]) -> tuple[tuple, dict]:

@@ -32,19 +32,22 @@ class Make:
 class RolledKernel:
     """A gufunc, its program, and the context that its code reads; the context begins with two counts of bad blocks."""
 
+    kernel = None
+
     def __init__(self, job: Job) -> None:
         """Compile the job, or read its code from the cache, and fill the tables."""
         self.program = bound = bind(job)
         ranks = tuple(len(a.shape) for a in (*bound.inputs, *bound.outputs))
         loaded = loaded_text(RolledUnit(bound.program, ranks, bound.make is not None), job.dtype)
         self._places = places = Layout(bound.program).places
-        self.context = (ctypes.c_int64 * len(places))()
+        self.context = self.counts = (ctypes.c_int64 * len(places))()
         kept = self._fill(job, places)
         signature = core_signature(job.inputs, (job.output,))
         doc = f"{job.name} of {job.mechanism.name}: {signature}"
         arity = (len(job.inputs), 1)
         owner = _Owner(self.context, places, loaded, kept)
-        self.gufunc = register(loaded.find("kernel"), self.context, job.name, doc, signature, arity, job.dtype, owner)
+        address = loaded.find("kernel")
+        self.gufunc = register(address, self.context, job.name, doc, signature, arity, job.dtype, owner)
 
     def _fill(self, job: Job, places: dict[str, int]) -> tuple:
         """Fill the context; return the objects that must live as long as it."""
@@ -216,6 +219,8 @@ class MatrixProgram:
 class ColumnFunction:
     """A function with a matrix that replaces a gufunc: it broadcasts and takes `out`."""
 
+    kernel = None
+
     def __init__(self, job: Job) -> None:
         """Compile the product."""
         algorithm = PRODUCTS[job.name]
@@ -225,13 +230,23 @@ class ColumnFunction:
         known = {a.name: a for a in job.inputs}
         self._order = [name for name in names if name in known]
         arrays = tuple(known.get(name, Array(name, (n,))) for name in names)
-        self.kernel = RolledKernel(
+        self.product = RolledKernel(
             Job(job.mechanism, job.name, algorithm, arrays, Array("column", (n,)), dtype=job.dtype)
         )
         at = names.index(algorithm.inputs[-1])
-        self.program = MatrixProgram(self.kernel.program, job.inputs, (job.output,), at, job.name in SYMMETRIC)
+        self.counts = self.product.counts
+        self.program = MatrixProgram(self.product.program, job.inputs, (job.output,), at, job.name in SYMMETRIC)
 
-    def __call__(self, *arguments: Any, out: Any = None) -> np.ndarray:
+    @property
+    def workspace(self) -> int:
+        """The size of the workspace of one column, in numbers."""
+        return self.product.workspace
+
+    def failures(self) -> int:
+        """Return and reset the number of workspaces that could not be allocated."""
+        return self.product.failures()
+
+    def gufunc(self, *arguments: Any, out: Any = None) -> np.ndarray:
         """Return the matrices of a batch."""
         inputs, (output,) = self.program.inputs, self.program.outputs
         wide, out = spread(inputs, output, self.dtype, arguments, out)
@@ -246,7 +261,7 @@ class ColumnFunction:
         for first in range(0, n, CHUNK):
             units = np.zeros((min(CHUNK, n - first), n), self.dtype)
             units[np.arange(len(units)), first + np.arange(len(units))] = 1.0
-            columns = self.kernel.gufunc(*arrays[:at], units, *arrays[at:])
+            columns = self.product.gufunc(*arrays[:at], units, *arrays[at:])
             if not self.program.symmetric:
                 out[:, first : first + len(units)] = columns.T
                 continue

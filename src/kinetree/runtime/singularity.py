@@ -10,22 +10,19 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from ..algebra.arrays import Numbers
-from ..compiler.derive.singular_loops import is_guarded, ranks_of
 from ..compiler.ir.program import Array
 from ..compiler.lower.build import UNROLLED, Request
 from ..compiler.lower.loop_pattern import random_coordinates
 from ..compiler.lower.sweeps import Tree
 from ..compiler.rolled.binding import Job
-from ..dynamics import ALGORITHMS, Algorithm, products
+from ..dynamics import Algorithm, products
 from ..errors import InputError, ModelError
 from ..model.mechanism import Mechanism, kept_with_mechanism
 from .rolled import RolledKernel
 
 
 def refuse_singular(mechanism: Mechanism, request: Request) -> None:
-    """Raise ModelError if an algorithm divides by inertias that are zero in every state."""
-    if not ALGORITHMS[request.name].inverts:
-        return
+    """Raise ModelError if the inertias by which an algorithm divides are zero in every state."""
     if joints := _weightless(mechanism, request.driven) if request.driven else weightless_joints(mechanism):
         named = ", ".join(map(repr, joints))
         raise ModelError(
@@ -90,6 +87,8 @@ def complete(function: Any, arguments: tuple, result: Any) -> None:
 
     Samples in a branch of motion in which the loops have a smaller rank everywhere get their derivatives in `result`.
     """
+    from ..compiler.derive.singular_loops import is_guarded, ranks_of
+
     mechanism, request = function.mechanism, function.request
     if not is_guarded(mechanism, request):
         return

@@ -14,6 +14,7 @@ import numpy as np
 from ..compiler.ir.program import Array
 from ..errors import InputError
 from . import crew
+from .arguments import places_of, returned
 from .crew import share_on_threads
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def divide_batch(function: Any, arguments: tuple, out: Any, threads: int) -> Any
     leads = [a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, function.inputs, strict=True)]
     lead = np.broadcast_shapes(*leads)
     samples, rows = prod(lead), lead[0] if lead else 1
-    places = function.places(out)
+    places = places_of(out, len(function.outputs))
     if samples <= pace.few or rows == 1 or _overlap(arrays, places) or not _fit(places, function.outputs, lead):
         return function.alone(arguments, out)
     results = [
@@ -133,7 +134,7 @@ def divide_batch(function: Any, arguments: tuple, out: Any, threads: int) -> Any
     if done < rows:
         parts = min(pace.parts((rows - done) * inner, threads), max(1, (rows - done) // grain))
         in_parts(rows - done, parts, lambda part: run(done + part.start, done + part.stop), grain=grain)
-    return function.returned(results)
+    return returned(results)
 
 
 def _tried(pace: Pace, rows: int, inner: int, run: Callable[[int, int], None]) -> int:

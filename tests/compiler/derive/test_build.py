@@ -10,11 +10,11 @@ import kinetree as kt
 from closed_mechanisms import library_state
 from high_precision import difference
 from interpreted import program
-from kinetree.compiler.derive.build import build
 from kinetree.compiler.lower.build import CLOSING, Request, signature
 from kinetree.compiler.lower.derivatives import Derivative
 from kinetree.dynamics import ALGORITHMS
 from kinetree.errors import InputError, UnknownNameError
+from kinetree.runtime.derived import program_of
 from strategies import State, one_of_each, random_mechanism
 from tolerance import assert_close
 
@@ -41,7 +41,7 @@ def arguments(mechanism, inputs, seed: int = 0) -> list[np.ndarray]:
 def expected(mechanism, name: str, given: list, tangents: list) -> list[np.ndarray]:
     """Return the derivative of a function along tangents of all inputs, by differences with 50 digits."""
     plain = request(mechanism, name)
-    p = build(mechanism, plain)
+    p = program_of(mechanism, plain)
     rate = program(mechanism, "coordinate_rate")
     along = [
         rate.interpret(x, d)[0] if a.name in ("q", "q2") else d
@@ -57,14 +57,14 @@ def test_products_of_every_function(name):
     inputs, outputs = signature(mechanism, request(mechanism, name))
     given = arguments(mechanism, inputs)
     rng = np.random.default_rng(3)
-    jvp = build(mechanism, request(mechanism, name, Derivative("jvp")))
+    jvp = program_of(mechanism, request(mechanism, name, Derivative("jvp")))
     tangents = [rng.normal(size=a.shape) for a in jvp.inputs[len(inputs) :]]
     wanted = expected(mechanism, name, given, tangents)
     found = jvp.interpret(*given, *tangents)
     for a, x, y in zip(outputs, found, wanted, strict=True):
         assert_close(x, y, 1e-12 * max(1.0, np.abs(y).max()), f"jvp, {a.name}")
     cotangents = [rng.normal(size=a.shape) for a in outputs]
-    vjp = build(mechanism, request(mechanism, name, Derivative("vjp")))
+    vjp = program_of(mechanism, request(mechanism, name, Derivative("vjp")))
     gradients = vjp.interpret(*given, *cotangents)
     both = [
         sum(np.vdot(a, b) for a, b in zip(x, y, strict=True)) for x, y in ((gradients, tangents), (cotangents, wanted))
@@ -79,17 +79,17 @@ def test_jacobians_and_second_derivatives(name):
     mechanism = random_mechanism(["free", "revolute", "spherical", "prismatic"], [-1, 0, 0, 2], 8)
     inputs, outputs = signature(mechanism, request(mechanism, name))
     given, rng = arguments(mechanism, inputs), np.random.default_rng(4)
-    jvp = build(mechanism, request(mechanism, name, Derivative("jvp")))
+    jvp = program_of(mechanism, request(mechanism, name, Derivative("jvp")))
     tangents = [rng.normal(size=a.shape) for a in jvp.inputs[len(inputs) :]]
     found = jvp.interpret(*given, *tangents)
-    jacobian = build(mechanism, request(mechanism, name, Derivative("jacobian"))).interpret(*given)
+    jacobian = program_of(mechanism, request(mechanism, name, Derivative("jacobian"))).interpret(*given)
     for k, out in enumerate(outputs):
         parts = jacobian[k * len(inputs) : (k + 1) * len(inputs)]
         summed = sum(np.tensordot(J, d, d.ndim) for J, d in zip(parts, tangents, strict=True))
         assert_close(summed, found[k], 1e-12 * max(1.0, np.abs(found[k]).max()), f"Jacobian, {out.name}")
     cotangents = [rng.normal(size=a.shape) for a in outputs]
-    hvp = build(mechanism, request(mechanism, name, Derivative("hvp"))).interpret(*given, *cotangents, *tangents)
-    vjp = build(mechanism, request(mechanism, name, Derivative("vjp")))
+    hvp = program_of(mechanism, request(mechanism, name, Derivative("hvp"))).interpret(*given, *cotangents, *tangents)
+    vjp = program_of(mechanism, request(mechanism, name, Derivative("vjp")))
     rate = program(mechanism, "coordinate_rate")
     along = [
         rate.interpret(x, d)[0] if a.name in ("q", "q2") else d for a, x, d in zip(inputs, given, tangents, strict=True)
@@ -103,8 +103,10 @@ def test_states_at_rest_have_derivatives():
     """Differentiate integrate at zero displacement, and difference of equal positions: the identity."""
     mechanism = random_mechanism(["free", "spherical"], [-1, 0], 8)
     q, zero = State(mechanism, shape=()).q, np.zeros(mechanism.nv)
-    moved = build(mechanism, request(mechanism, "integrate", Derivative("jacobian", ("qd",)))).interpret(q, zero)[0]
-    back = build(mechanism, request(mechanism, "difference", Derivative("jacobian", ("q2",)))).interpret(q, q)[0]
+    moved = program_of(mechanism, request(mechanism, "integrate", Derivative("jacobian", ("qd",)))).interpret(q, zero)[
+        0
+    ]
+    back = program_of(mechanism, request(mechanism, "difference", Derivative("jacobian", ("q2",)))).interpret(q, q)[0]
     rates = [program(mechanism, "coordinate_rate").interpret(q, e)[0] for e in np.eye(mechanism.nv)]
     assert_close(moved, np.stack(rates, axis=-1), 1e-15, "integrate")
     assert_close(back, np.eye(mechanism.nv), 1e-14, "difference")
@@ -116,7 +118,7 @@ def test_accelerations_with_loops(name):
     system, q, qd, _ = library_state(name)
     tau = np.random.default_rng(5).normal(size=system.nv)
     found = system.forward_dynamics_derivatives(q, qd, tau)
-    p = build(system.mechanism, Request("forward_dynamics").checked(system.mechanism))
+    p = program_of(system.mechanism, Request("forward_dynamics").checked(system.mechanism))
     n, zero = system.nv, np.zeros(system.nv)
     for k, J in enumerate(found):
         columns = [difference(p, [q, qd, tau], [e if k == i else zero for i in range(3)])[0] for e in np.eye(n)]

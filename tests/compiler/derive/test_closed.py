@@ -8,11 +8,12 @@ from hypothesis import given
 
 from closed_mechanisms import closed_mechanisms, motion
 from interpreted import program
-from kinetree.compiler.derive.build import build, tangent_charts
+from kinetree.compiler.derive.build import tangent_charts
 from kinetree.compiler.derive.closed import closed_accelerations
 from kinetree.compiler.derive.jacobians import derivative
 from kinetree.compiler.lower.build import Request
 from kinetree.compiler.lower.derivatives import Derivative
+from kinetree.runtime.derived import program_of
 from rounding_scales import dynamics_condition
 from strategies import examples, random_mechanism
 from tolerance import assert_close
@@ -48,5 +49,5 @@ def test_trees_and_other_functions_are_not_implicit():
     tree = random_mechanism(["revolute", "prismatic"], [-1, 0], 3)
     request = Request("forward_dynamics").checked(tree)
     assert closed_accelerations(tree, request, ("q",), tangent_charts(tree, request)) is None
-    slope = build(tree, Request("forward_dynamics", derivative=Derivative("jacobian", ("tau",))).checked(tree))
+    slope = program_of(tree, Request("forward_dynamics", derivative=Derivative("jacobian", ("tau",))).checked(tree))
     assert [a.name for a in slope.outputs] == ["dqdd_dtau"]

@@ -10,12 +10,12 @@ from scipy.spatial.transform import Rotation
 
 import kinetree as kt
 from closed_mechanisms import closed_mechanisms
-from kinetree.compiler.derive.build import build
 from kinetree.compiler.derive.singular_loops import Ranks
 from kinetree.compiler.lower.build import Request
 from kinetree.compiler.lower.derivatives import Derivative
 from kinetree.formulations.closed_system import closed_equations
 from kinetree.model import GROUND
+from kinetree.runtime.derived import program_of
 from planar_loops import at, chain
 from strategies import examples
 
@@ -74,7 +74,7 @@ def test_derivatives_keep_their_bits(kind, tangent, name):
     system = kt.load("slider_crank").mechanism
     by, driven = ("q",) if name == "closing_step" else ("q", "qd"), ("crank",) if name == "hybrid_dynamics" else ()
     both = [
-        build(system, Request(name, driven=driven, derivative=Derivative(kind, by, tangent, x)).checked(system))
+        program_of(system, Request(name, driven=driven, derivative=Derivative(kind, by, tangent, x)).checked(system))
         for x in (False, True)
     ]
     rng = np.random.default_rng(4)

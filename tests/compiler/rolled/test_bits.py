@@ -14,6 +14,7 @@ import everyday
 import kinetree as kt
 from interpreted import relative
 from kinetree import InputError, System
+from kinetree.runtime.rolled import ColumnFunction, RolledKernel
 from layouts import LAYOUTS
 from strategies import State, examples, random_mechanism
 from tolerance import assert_close
@@ -154,8 +155,8 @@ def test_a_lack_of_memory_is_told_once():
     """Fail to allocate a workspace, read so, and find that the next call has its own error."""
     f = rolled("gravity_torque")
     bad = np.full(SMALL.nq, np.nan)
-    assert f.rolled is not None
-    f.rolled.context[f.rolled._places["failed"]] = 1
+    assert isinstance(f.executor, RolledKernel)
+    f.executor.context[f.executor._places["failed"]] = 1
     with pytest.raises(MemoryError, match=r"gravity_torque: no memory for a workspace of [\d,]+ numbers per sample"):
         f.checked((bad,))
     with pytest.raises(InputError, match=r"gravity_torque: q\[0\] is nan"):
@@ -168,8 +169,8 @@ def test_nothing_old_in_a_workspace_is_read(name):
     f = rolled(name)
     given_ = arguments(f, State(SMALL.mechanism, 9, 11))
     expected, alone = f.checked(tuple(given_)), f.checked(tuple(a[4] for a in given_))
-    kernel = f.rolled
-    assert kernel is not None
+    kernel = f.executor.product if isinstance(f.executor, ColumnFunction) else f.executor
+    assert isinstance(kernel, RolledKernel)
     for pool, lanes in (("pool_1", 1), ("pool", 8)):
         place = kernel.context[kernel._places[pool]]
         if place:  # matrices are computed in batches alone

@@ -208,5 +208,5 @@ def test_a_link_needs_little_memory():
     done = subprocess.run([sys.executable, "-c", MEMORY], stdout=subprocess.PIPE, text=True, check=True)
     assert float(done.stdout) < 2000  # 140
     f = kt.chain(100).function("forward_dynamics", lowering="rolled")
-    assert f.rolled is not None
-    assert f.rolled.workspace * 8 / 100 < 400  # 140
+    assert f.workspace == 8 * f.executor.workspace > 0
+    assert f.executor.workspace * 8 / 100 < 400  # 140

@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.derive.build import build
 from ...compiler.ir.program import Array, Program
-from ...compiler.lower.build import Request, signature
-from ...compiler.lower.derivatives import Derivative
+from ...compiler.lower.build import Request
 from ...errors import InputError
 from ...model.mechanism import Mechanism
-from ...runtime.arguments import wrong_count, wrong_out, wrong_shape
-from ...runtime.derived import hvp, jacobian, jvp, vjp
-from ...runtime.singularity import refuse_singular
+from ...runtime.arguments import places_of, returned, wrong_count, wrong_out, wrong_shape
+from ...runtime.derived import Derivable, program_of
 from ...targets.ptx.driver import DeviceMemory, driver
 from .code import Kernels, Launch, Plan
 from .libraries import Layout, Library, View, common, extent, layout, library_of, overlaps
@@ -31,7 +28,7 @@ class Constants(tuple[float, ...]):
     """Values of the free parameters as numbers, the same for all samples, which a function keeps on the device."""
 
 
-class CudaFunction:
+class CudaFunction(Derivable):
     """A compiled function of a mechanism for arrays on GPUs, returned by `gpu.function(name)`.
 
     A call queues one kernel on the caller's stream and returns at once. The precision is that of the arrays. With
@@ -43,29 +40,20 @@ class CudaFunction:
 
         `index` is the device on which all arrays must be; None stands for any.
         """
-        self.request = request.checked(mechanism)
-        self.mechanism, self.index = mechanism, index
-        if self.request.lowering == "rolled":
+        request = request.checked(mechanism)
+        if request.lowering == "rolled":
             raise InputError(
-                f"{self.name} of {mechanism.name!r} is compiled with loops over its {len(mechanism.bodies)} bodies, "
-                "and such code runs on the CPU only; call the function of the system itself, or make the function with "
-                "lowering='unrolled'"
+                f"{request.title} of {mechanism.name!r} is compiled with loops over its {len(mechanism.bodies)} "
+                "bodies, and such code runs on the CPU only; call the function of the system itself, or make the "
+                "function with lowering='unrolled'"
             )
-        refuse_singular(mechanism, self.request)
-        self.inputs, self.outputs = signature(mechanism, self.request)
-        self.derivatives: dict[Derivative, CudaFunction] = {}
+        super().__init__(mechanism, request)
+        self.index = index
         self._kernels: dict[tuple[int, str], Kernels] = {}
         self._stored: dict[tuple[int, str, Constants], DeviceMemory] = {}
         self._plans: dict[Hashable, Plan] = {}
         self._library: Library | None = None
         self._kind: type | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the algorithm, or of its derivative."""
-        return self.request.title
-
-    jacobian, jvp, vjp, hvp = jacobian, jvp, vjp, hvp
 
     def of(self, request: Request) -> CudaFunction:
         """Return another function of the same mechanism, on the same device."""
@@ -74,13 +62,11 @@ class CudaFunction:
     @cached_property
     def program(self) -> Program:
         """The arithmetic of one sample."""
-        return build(self.mechanism, self.request)
+        return program_of(self.mechanism, self.request)
 
     def __repr__(self) -> str:
         """Return the name, the shapes of inputs and outputs, and the device."""
-        inputs, outputs = (", ".join(f"{a.name}{list(a.shape)}" for a in x) for x in (self.inputs, self.outputs))
-        place = "cuda" if self.index is None else f"cuda:{self.index}"
-        return f"<{self.name}({inputs}) -> {outputs} of {self.mechanism.name} on {place}>"
+        return f"<{self.arrays()} on {'cuda' if self.index is None else f'cuda:{self.index}'}>"
 
     def __call__(self, *arrays: Any, out: Any = None, constants: Constants | None = None) -> Any:
         """Run on arrays of one library, all on one device; return arrays of the same library, or `out`.
@@ -126,7 +112,7 @@ class CudaFunction:
         """Check arrays, run on them, and keep the plan of the call."""
         if wrong := wrong_count(self.name, self.inputs, len(arrays) + (constants is not None)):
             raise wrong
-        places = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
+        places = places_of(out, len(self.outputs))
         given = [(a.name, x) for a, x in zip(self.inputs, arrays, strict=False)]
         given += [("out", x) for x in places if x is not None]
         library = library_of(given, self.name)
@@ -153,7 +139,7 @@ class CudaFunction:
             shapes = tuple(lead + a.shape for a in self.outputs)
             made = Plan(launch, library, device, dtype, shapes, tuple(3 * k for k in numbers), tuple(extents))
             self._keep(made, [x for _, x in given], out is None, constants)
-        return results[0] if len(results) == 1 else tuple(results)
+        return returned(results)
 
     def _keep(self, plan: Plan, given: Sequence[Any], allocates: bool, constants: Constants | None) -> None:
         """Keep a plan for calls on arrays of the same type."""
@@ -208,7 +194,7 @@ class CudaFunction:
         if key not in self._kernels:
             request = replace(self.request, dtype=dtype)
             self._kernels[key] = Kernels(
-                driver().device(device), self.mechanism, request, lambda: build(self.mechanism, request)
+                driver().device(device), self.mechanism, request, lambda: program_of(self.mechanism, request)
             )
         return self._kernels[key]
 

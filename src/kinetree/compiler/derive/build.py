@@ -1,4 +1,4 @@
-"""The Program of a request, also of derivatives: by sweeps or inverse dynamics where possible, else differentiated."""
+"""The Program of a derivative: by sweeps or inverse dynamics where possible, else by rules of differentiation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ Pages of sweeps and inverse dynamics take fewer operations for all longer ones t
 
 
 def build(mechanism: Mechanism, request: Request) -> Program:
-    """Return the Program of a checked request, traced on a mechanism."""
+    """Return the Program of a checked request for a derivative, traced on a mechanism."""
     wanted = request.derivative
-    if wanted is None:
-        return lower.build(mechanism, request)
+    assert wanted is not None
     inputs, outputs = signature(mechanism, request)
     found = _derived(mechanism, request, wanted)
     return replace(found, name=f"{wanted.kind}_of_{request.name}", inputs=inputs, outputs=outputs)

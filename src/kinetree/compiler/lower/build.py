@@ -273,7 +273,7 @@ def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...]
 
 
 def build(mechanism: Mechanism, request: Request) -> Program:
-    """Return the Program of an algorithm, traced on a mechanism; for derivatives see derive/build.py."""
+    """Return the Program of an algorithm, traced on a mechanism; derivatives of it are made by derive/build.py."""
     algorithm = ALGORITHMS[request.name]
     inputs, outputs = signature(mechanism, request)
     trace = Trace()
