@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -17,11 +18,12 @@ def test_parts_are_whole_and_in_order():
         assert [x for part in found for x in part] == list(range(23))
 
 
-def test_threads_are_kept():
-    """Run the first part in this thread, and the others on threads that are reused."""
-    names = [in_parts(3, 3, lambda rows: threading.current_thread().name) for _ in range(20)]
-    assert {row[0] for row in names} == {threading.current_thread().name}
-    assert len({name for row in names for name in row[1:]}) <= 2
+def test_threads_end_with_the_call():
+    """Run the first part in this thread, the others in others, and leave none behind."""
+    names = in_parts(3, 3, lambda rows: (time.sleep(0.02), threading.current_thread().name)[1])
+    assert names[0] == threading.current_thread().name
+    assert len(set(names)) == 3
+    assert not [t for t in threading.enumerate() if t.name.startswith("kinetree part")]
 
 
 @pytest.mark.parametrize("bad", [0, 2])
