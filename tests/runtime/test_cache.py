@@ -20,7 +20,7 @@ from kinetree.joints import KINDS, revolute
 from kinetree.model.parts import Shape
 from kinetree.runtime import cache
 from kinetree.runtime import cache as trust
-from kinetree.runtime.direct import entry_code
+from kinetree.runtime.native import entry_code
 from kinetree.targets.llvm.target import LLVM
 from strategies import random_mechanism
 

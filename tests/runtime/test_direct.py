@@ -18,9 +18,8 @@ from kinetree import Body, InputError, Joint, Parameter, System, build_mechanism
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.model import parse
-from kinetree.runtime import direct
-from kinetree.runtime.direct import NativeKernel, direct_call
-from kinetree.runtime.native import core_signature, register
+from kinetree.runtime import native
+from kinetree.runtime.native import NativeKernel, core_signature, direct_call, register
 from kinetree.targets.abi import ARRAYS, SHARED, Word
 from native_program import compiled
 from strategies import State, random_mechanism
@@ -30,7 +29,7 @@ S = State(THREE, 4, 5)
 X = np.array([0.3, -1.7, 2.9])
 LEFT = "left to the fallback"
 
-pytestmark = pytest.mark.skipif(not direct.is_supported(), reason="this Python has no direct calls")
+pytestmark = pytest.mark.skipif(not native.is_supported(), reason="this Python has no direct calls")
 
 
 class Owner:
@@ -408,19 +407,19 @@ def test_without_direct_calls_all_works(monkeypatch, obstacle):
     """Let the probe fail, and get the same numbers by the gufunc."""
     expected = System(THREE).bias_torque(S.q[0], S.qd[0])
     if obstacle == "implementation":
-        monkeypatch.setattr(direct.sys, "implementation", type("Other", (), {"name": "pypy", "cache_tag": None}))
+        monkeypatch.setattr(native.sys, "implementation", type("Other", (), {"name": "pypy", "cache_tag": None}))
     elif obstacle == "layout":
-        monkeypatch.setattr(direct, "_has_expected_layout", lambda array: False)
+        monkeypatch.setattr(native, "_has_expected_layout", lambda array: False)
     else:
-        monkeypatch.setattr(direct, "address_table", lambda name: getattr(np, "no_" + name))
-    direct.is_supported.cache_clear()
+        monkeypatch.setattr(native, "address_table", lambda name: getattr(np, "no_" + name))
+    native.is_supported.cache_clear()
     try:
-        assert not direct.is_supported()
+        assert not native.is_supported()
         arm = System(THREE)
         for _ in range(2):
             assert np.array_equal(arm.bias_torque(S.q[0], S.qd[0]), expected)
         assert not isinstance(arm.bias_torque, type(len))
     finally:
         monkeypatch.undo()
-        direct.is_supported.cache_clear()
-    assert direct.is_supported()
+        native.is_supported.cache_clear()
+    assert native.is_supported()

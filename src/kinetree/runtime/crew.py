@@ -18,8 +18,7 @@ import numpy as np
 from ..targets.abi import CORE, CREW_STEPS, MOST, Crew, Post, Share, streaming_threshold
 from ..targets.protocol import Loaded
 from .arguments import places_of, returned
-from .direct import NativeKernel, direct_call, is_supported
-from .native import core_signature, loaded_text, loop_of, register
+from .native import NativeKernel, core_signature, direct_call, is_supported, loaded_text, loop_of, register
 
 CACHE_LINE = 64
 """The size of a cache line [bytes], at which posts begin."""

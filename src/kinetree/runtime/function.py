@@ -21,9 +21,8 @@ from ..targets import target
 from .arguments import call_error, places_of, refuse_masked, refuse_non_finite, returned
 from .cache import code_key
 from .derived import Derivable, program_of
-from .direct import NativeKernel, direct_call
 from .long_loops import LongFunction, LongLoops
-from .native import core_signature, load_code, register
+from .native import NativeKernel, core_signature, direct_call, load_code, register
 from .rolled import PRODUCTS, ColumnFunction, MatrixProgram, RolledKernel
 from .threads import Pace, on_threads
 
@@ -165,8 +164,12 @@ class Function(Derivable):
         """Compile a request, or read its object code from the cache."""
         super().__init__(mechanism, request)
         self.executor: Executor = executor_of(mechanism, self.request, self.inputs, self.outputs)
-        self.pace = Pace()
         self.shares: dict[int, Callable[..., Any]] = {}
+
+    @cached_property
+    def pace(self) -> Pace:
+        """The time per sample in calls that threads of Python share."""
+        return Pace()
 
     @property
     def output(self) -> Array:

@@ -18,7 +18,7 @@ from ..algebra.arrays import Numbers
 from ..dynamics import ALGORITHMS
 from ..model.mechanism import Named
 from .arguments import call_error, refuse_masked, refuse_non_finite
-from .direct import direct_call
+from .native import direct_call
 
 # --- The options of one call of a compiled function, the same for NumPy arrays and for those of other libraries.
 

@@ -53,7 +53,7 @@ TARGETS: dict[str, Callable[[], Target]] = {"llvm": _llvm, "ptx": _ptx}
 @cache
 def object_code(processor: str) -> Emitter:
     """Return the target of object code for a processor: the name of a preset, or a triple of LLVM."""
-    from .llvm.machine import ObjectCode
+    from .llvm.object_code import ObjectCode
 
     return ObjectCode(processor)
 

@@ -19,7 +19,8 @@ from kinetree.apps.studio.actions import ACTIONS
 from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.serving import running
 from kinetree.targets import target
-from kinetree.targets.llvm import child_process, code_generation
+from kinetree.targets.llvm import code_generation
+from kinetree.targets.llvm import target as llvm_target
 
 pytestmark = pytest.mark.usefixtures("plain_data")
 
@@ -79,7 +80,7 @@ def test_a_long_compilation_is_cancelled(address, monkeypatch, tmp_path):
     script.write_text("import time\ntime.sleep(600)\n")
 
     def work(studio):
-        monkeypatch.setattr(child_process, "LONG", 0)
+        monkeypatch.setattr(llvm_target, "LONG", 0)
         monkeypatch.setattr(code_generation, "__file__", str(script))
         begun.set()
         return {"code": target().build("define void @f() {\n  ret void\n}\n")}

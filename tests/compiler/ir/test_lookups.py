@@ -7,8 +7,8 @@ import math
 import pytest
 
 from kinetree.algebra.scalars import where
-from kinetree.compiler.ir.lookups import LEAST, lookups
 from kinetree.compiler.ir.operations import Op
+from kinetree.targets.llvm.arithmetic import LEAST, lookups
 from native_program import traced, tree
 
 COUNT = 37

@@ -9,7 +9,7 @@ import pytest
 
 import everyday
 from kinetree.targets import target
-from kinetree.targets.llvm import aligned_lines
+from kinetree.targets.llvm import cache_lines
 from native_program import gufunc, traced
 
 SHORT, EVEN, ODD = 128, 144, 133
@@ -41,7 +41,7 @@ def stored(f, x, begin: int):
 def test_rows_begin_anywhere(monkeypatch, count, dtype, streamed):
     """Store batches with and without a remainder at every offset from a line, and write nothing around them."""
     if streamed:
-        monkeypatch.setattr(aligned_lines, "STREAMED", 1)
+        monkeypatch.setattr(cache_lines, "STREAMED", 1)
     f = gufunc(neighbors(count), dtype)
     whole = np.random.default_rng(count).integers(-999, 999, (37, count)).astype(dtype)
     for begin in range(17):
@@ -73,19 +73,19 @@ def test_numbers_that_are_not_finite_are_counted():
     assert np.isfinite(found).sum() == found.size - 1
 
 
-@pytest.mark.skipif(not aligned_lines.aligns(), reason="the processor has no vectors of 64 bytes")
+@pytest.mark.skipif(not cache_lines.aligns(), reason="the processor has no vectors of 64 bytes")
 def test_only_long_rows_and_large_outputs():
     """Find no stores by lines for short rows, and those past the caches in a branch of their own."""
     assert "@lines" not in target().emit(neighbors(SHORT), "float64")
     code = target().emit(neighbors(ODD), "float64")
     assert len(re.findall("!nontemporal", code)) == 8
-    assert f"icmp sge i64 %n, {-(-aligned_lines.STREAMED // (8 * ODD))}" in code
+    assert f"icmp sge i64 %n, {-(-cache_lines.STREAMED // (8 * ODD))}" in code
 
 
 def test_processors_without_such_vectors(monkeypatch):
     """Store long rows otherwise where lines are impossible, with the same bits."""
     x = np.random.default_rng(8).normal(size=(21, ODD))
     found = gufunc(neighbors(ODD))(x)
-    monkeypatch.setattr(aligned_lines, "aligns", lambda: False)
+    monkeypatch.setattr(cache_lines, "aligns", lambda: False)
     assert "@lines" not in target().emit(neighbors(ODD), "float64")
     assert np.array_equal(gufunc(neighbors(ODD))(x), found)

@@ -7,7 +7,7 @@ import re
 import llvmlite.binding as llvm
 
 from kinetree.targets.llvm.arithmetic import emit
-from kinetree.targets.llvm.machine import target_machine
+from kinetree.targets.llvm.object_code import target_machine
 from native_program import traced
 
 

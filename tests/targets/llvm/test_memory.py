@@ -10,7 +10,7 @@ import pytest
 
 import everyday
 from kinetree import chain
-from kinetree.targets.llvm.block_checks import STACK, release, reserve
+from kinetree.targets.llvm.blocks import STACK, release, reserve
 from kinetree.targets.llvm.writer import Text
 
 SMALL_STACK = """

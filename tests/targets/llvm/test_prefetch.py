@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kinetree.targets import target
-from kinetree.targets.llvm import prefetch
+from kinetree.targets.llvm import cache_lines
 from native_program import gufunc, traced
 
 LONG = 37
@@ -29,7 +29,7 @@ def powers(count: int, exponent: int):
 
 def requested(code: str, write: int) -> list[int]:
     """Return the lines of the code with requests."""
-    found = re.finditer(rf"call void @llvm.prefetch.p0\(ptr %\w+, i32 {write},", code)
+    found = re.finditer(rf"call void @llvm.cache_lines.p0\(ptr %\w+, i32 {write},", code)
     return [code.count("\n", 0, m.start()) for m in found]
 
 
@@ -41,14 +41,14 @@ def test_requests_are_spread_over_the_body(dtype):
     inputs, outputs = requested(body, 0), requested(body, 1)
     assert len(inputs) == len(outputs) == LONG
     places = np.array(sorted(inputs + outputs))
-    assert np.diff(places).min() > prefetch.SPACING
+    assert np.diff(places).min() > cache_lines.SPACING
     assert requested(code[len(body) :], 0) == requested(code[len(body) :], 1) == []
 
 
 def test_long_rows_and_short_bodies_are_not_prefetched():
     """Find no request for rows of matrices, nor in a body with few operations per line."""
     assert requested(target().emit(powers(LONG, 3), "float64"), 0) == []
-    assert requested(target().emit(powers(prefetch.LONGEST + 1, 30), "float64"), 0) == []
+    assert requested(target().emit(powers(cache_lines.LONGEST + 1, 30), "float64"), 0) == []
 
 
 def test_prefetch_keeps_all_bits(monkeypatch):
@@ -56,7 +56,7 @@ def test_prefetch_keeps_all_bits(monkeypatch):
     program = powers(LONG, 30)
     x = np.random.default_rng(5).normal(size=(50, LONG + 3))
     f = gufunc(program)
-    monkeypatch.setattr(prefetch, "SPACING", 2**62)
+    monkeypatch.setattr(cache_lines, "SPACING", 2**62)
     assert requested(target().emit(program, "float64"), 0) == []
     expected = gufunc(program)(x[:, :LONG])
     for n in range(51):

@@ -8,22 +8,24 @@ are copied entry by entry. Idle lanes of the last block repeat the last sample.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import accumulate
 
 from ...compiler.ir.program import Array
-from .aligned_lines import begin_lines, finish, long_outputs, store_lines
-from .block_checks import check_inputs, reaches, reduce_angles, release, reserve, scan
+from . import vector_math
+from .cache_lines import Request, arguments, begin_lines, finish, long_outputs, store_lines
 from .dense_rows import (
     load_one,
     load_rows,
     output_vector,
     packed_outputs,
+    pieces,
+    raise_top,
     sample_indices,
     store_one,
     store_packed,
     store_rows,
 )
-from .prefetch import Request, arguments
 from .writer import Text, clear_flags
 
 
@@ -209,3 +211,99 @@ def copy_entries(t, lanes, shape, core: list[str], sample, vector, *, store: boo
         return t.new(f"add i64 {t.new(f'mul i64 {flat}, {shape[d]}')}, {j}")
 
     t.loop(L, 1, one_lane)
+
+
+# --- Checks of blocks: numbers that are not finite, and angles beyond the range of the sine's polynomials ---
+
+
+def scan(t, lanes, block: str, count: int, top: str) -> None:
+    """Write the largest magnitude of the vectors of a block to the integers at `top`."""
+
+    def some(start: str, used: int) -> None:
+        places = [
+            t.new(f"getelementptr {lanes.vector}, ptr {block}, i64 {t.new(f'add i64 {start}, {k}')}")
+            for k in range(used)
+        ]
+        raise_top(t, lanes, top, [t.new(f"load {lanes.vector}, ptr {p}, align 64") for p in places])
+
+    pieces(t, count, 8, some)
+
+
+def scan_entries(t, lanes, block: str, entries: list[int], top: str) -> None:
+    """Write the largest magnitude of some vectors of a block to the integers at `top`."""
+    places = [t.new(f"getelementptr {lanes.vector}, ptr {block}, i64 {k}") for k in entries]
+    raise_top(t, lanes, top, [t.new(f"load {lanes.vector}, ptr {p}, align 64") for p in places])
+
+
+def reaches(t, lanes, top: str, limit: float) -> str:
+    """Write whether the magnitude at `top` reaches a limit in any lane."""
+    ints, L, bits = lanes.integers, lanes.count, lanes.bits
+    sizes = t.new(f"load {ints}, ptr {top}, align 64")
+    over = t.new(f"icmp uge {ints} {sizes}, splat (i{bits} {lanes.pattern(limit)})")
+    return t.new(f"icmp ne i{L} {t.new(f'bitcast {lanes.mask} {over} to i{L}')}, 0")
+
+
+def check_inputs(t, lanes, reduce: str = "reduce") -> None:
+    """Increment both counts at %bad if an input of the block is not finite, and reduce large angles."""
+
+    def unusual() -> None:
+        one = t.new(f"zext i1 {reaches(t, lanes, '%top', math.inf)} to i64")
+        for place in ("%bad", t.new("getelementptr i64, ptr %bad, i64 1")):
+            t.new(f"atomicrmw add ptr {place}, i64 {one} monotonic")
+        t.put(f"  call void @{reduce}(ptr %in)")
+
+    t.if_(reaches(t, lanes, "%top", vector_math.LIMIT[lanes.bits]), unusual)
+
+
+def reduce_angles(lanes, w, angles: list[int], name: str = "reduce") -> str:
+    """Return the function that reduces the angles of a block to one revolution."""
+    V = lanes.vector
+    lines = len(w.lines)
+    for place in angles:
+        p = w.new(f"getelementptr {V}, ptr %in, i64 {place}")
+        x = w.new(f"load {V}, ptr {p}, align 64")
+        w.do(f"store {V} {vector_math.within_a_revolution(w, x)}, ptr {p}, align 64")
+    body = w.lines[lines:]
+    del w.lines[lines:]
+    return "\n".join([f"define internal void @{name}(ptr %in) noinline #0 {{", *body, "  ret void", "}"])
+
+
+# --- Memory of a kernel: small amounts on the stack, larger ones from the heap, once per call ---
+
+STACK = 32 * 1024
+"""The largest amount of stack memory of a kernel [bytes]; the stack of a thread may be only a few hundred KiB."""
+
+
+def reserve(t: Text, sizes: Mapping[str, int]) -> bool:
+    """Write pointers %name to memory with these sizes in bytes, aligned to 64; return whether it must be released.
+
+    The code is in the basic block "entry". If memory must be released, the code continues in the block "ready".
+    """
+    sizes = {name: -(-size // 64) * 64 for name, size in sizes.items()}
+    total = sum(sizes.values())
+    if total <= STACK:
+        t.put(*(f"  %{name} = alloca i8, i64 {size}, align 64" for name, size in sizes.items()))
+        return False
+    t.used |= {"declare ptr @kt_malloc(i64)", "declare void @kt_free(ptr)"}
+    t.put(
+        f"  %workspace = call ptr @kt_malloc(i64 {total + 64})",
+        "  %none = icmp eq ptr %workspace, null",
+        "  br i1 %none, label %lacking, label %ready",
+        "lacking:",  # without heap memory, the stack may still be large enough
+        f"  %stack = alloca i8, i64 {total + 64}, align 64",
+        "  br label %ready",
+        "ready:",
+        "  %given = phi ptr [ %workspace, %entry ], [ %stack, %lacking ]",
+    )
+    place = t.new(f"add i64 {t.new('ptrtoint ptr %given to i64')}, 63")
+    base = t.new(f"inttoptr i64 {t.new(f'and i64 {place}, -64')} to ptr")
+    at = 0
+    for name, size in sizes.items():
+        t.put(f"  %{name} = getelementptr i8, ptr {base}, i64 {at}")
+        at += size
+    return True
+
+
+def release(t: Text) -> None:
+    """Write the release of memory that `reserve` took from the heap."""
+    t.put("  call void @kt_free(ptr %workspace)")

@@ -1,4 +1,4 @@
-"""Code generation by LLVM, here or as the program of a child process, which `child_process` starts.
+"""Code generation by LLVM, here or as the program of a child process, which `target` starts.
 
 The module imports nothing of Kinetree, so that the child starts quickly. The child reads a line of JSON with the
 options and the length of the assembly, and the assembly. It writes a line with the length of the object code, and the

@@ -131,9 +131,6 @@ def emit_portions() -> tuple[str, ...]:
     return _portion(), _portions(), _plan()
 
 
-LIBRARY = ("sem_wait", "sem_post", "clock_gettime", "fegetenv", "fesetenv", "feraiseexcept")
-"""The functions of the C library that only this code calls."""
-
 PAUSE = {"x86_64": ("@llvm.x86.sse2.pause", ""), "aarch64": ("@llvm.aarch64.hint", "i32 1")}
 """The instruction by machine with which a waiting loop leaves the core to its neighbor, as an intrinsic function."""
 

@@ -5,8 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...compiler.ir.program import Array, Program
-from .block_checks import pieces, raise_top
 from .writer import Text
+
+
+def raise_top(t, lanes, top: str, vectors: list[str]) -> None:
+    """Write the maximum of the magnitudes of some vectors, and of the integers at `top`, to `top`.
+
+    Without their sign, floats are ordered like their bit patterns as integers, infinity and NaN last. Comparing
+    integers raises no floating-point flags, which NumPy would report.
+    """
+    ints, bits = lanes.integers, lanes.bits
+    maximum = f"llvm.umax.v{lanes.count}i{bits}"
+    t.used.add(f"declare {ints} @{maximum}({ints}, {ints})")
+    plain = [t.new(f"bitcast {lanes.vector} {x} to {ints}") for x in vectors]
+    sizes = [t.new(f"and {ints} {x}, splat (i{bits} {2 ** (bits - 1) - 1})") for x in plain]
+    sizes.append(t.new(f"load {ints}, ptr {top}, align 64"))
+    while len(sizes) > 1:  # by pairs, because a chain would wait for every maximum
+        pairs = zip(sizes[::2], sizes[1::2], strict=False)
+        larger = [t.new(f"call {ints} @{maximum}({ints} {a}, {ints} {b})") for a, b in pairs]
+        sizes = [*larger, *sizes[2 * len(larger) :]]
+    t.put(f"  store {ints} {sizes[0]}, ptr {top}, align 64")
+
+
+def pieces(t, n: int, L: int, piece) -> None:
+    """Run `piece(start, used)` for the whole pieces of a row, in a loop if there are several, and for the rest."""
+    whole = n - n % L
+    if whole == L:
+        piece("0", L)
+    elif whole:
+        t.loop(whole, L, lambda start: piece(start, L))
+    if n % L:
+        piece(str(whole), n % L)
 
 
 def load_rows(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ..polynomials import ATAN, EXP, LOG, LOG_2_SHORT, QUARTER_PI
 from . import vector_math
-from .number_types import SCALARS, Writer
+from .writer import SCALARS, Writer
 
 # --- Angles of any size reduced to one revolution, by integer arithmetic alone (Payne and Hanek) ---
 #

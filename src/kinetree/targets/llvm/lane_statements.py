@@ -10,8 +10,7 @@ from typing import Any
 
 from ...compiler.lanes import form
 from ...compiler.lanes.form import Constant, Kernel, Kind, Operand, Statement, every, visit
-from .number_types import Lanes, Scalars
-from .writer import Text
+from .writer import Lanes, Scalars, Text
 
 FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 """The instructions of arithmetic. On vectors they have no flags, so that no product is fused with a sum."""

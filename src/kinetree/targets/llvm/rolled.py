@@ -32,10 +32,9 @@ from ...compiler.rolled.program import (
 )
 from . import vector_math
 from .arithmetic import attributes
-from .number_types import LANES, Lanes, Writer
 from .rolled_block import BYTES, Block, bring_function, scan_function
 from .rolled_steps import Context, Module, Reader, arithmetic, splat, vector_at
-from .writer import Text, clear_flags
+from .writer import LANES, Lanes, Text, Writer, clear_flags
 
 # --- LLVM assembly of the loops of a RolledProgram: over segments, then over their bodies, with carries in registers.
 

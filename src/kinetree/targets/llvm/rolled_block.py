@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from ...compiler.rolled.program import PAD, SHAPE, RolledUnit
 from .dense_rows import write_transpose
-from .number_types import Lanes
 from .rolled_steps import Context, Module, splat, vector_at
-from .writer import Text
+from .writer import Lanes, Text
 
 BYTES = 64
 """The size of a line of the workspace, to which it is aligned [bytes]."""

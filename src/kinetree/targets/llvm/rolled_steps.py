@@ -8,7 +8,7 @@ from typing import Any
 from ...compiler.ir.trace import Op
 from ...compiler.rolled.program import GLOBAL, Layout, RolledProgram, Step, is_angle
 from . import vector_math
-from .number_types import Lanes, Writer, instruction
+from .writer import Lanes, Writer, instruction
 
 # --- Access of rolled code to its context, an array of 64-bit integers, and the module that its functions form.
 

@@ -9,7 +9,7 @@ from ...compiler.ir.operations import Op
 from ...compiler.ir.program import Program
 from . import elementary, vector_math
 from .arithmetic import FLAGS, operations
-from .number_types import SCALARS, Writer
+from .writer import SCALARS, Writer
 
 # --- Sums that are fused with one of their products to an operation that rounds once, chosen before code is written.
 #

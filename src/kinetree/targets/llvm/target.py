@@ -1,128 +1,202 @@
-"""The target LLVM: vector code for this processor, without a C compiler."""
+"""The target LLVM: vector code for this processor, without a C compiler.
+
+Long functions are compiled in a child process, so that Ctrl-C and cancelling end that at once. A call of LLVM cannot be
+interrupted, and holds the lock of llvmlite for all threads. A child process can be killed. It takes some 0.1 s to
+start, so that short functions are compiled in this process. The object code is the same. It passes through a pipe:
+nothing is written to disk by the child.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import ctypes
+import ctypes.util
+import json
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 
+import llvmlite
+import llvmlite.binding as llvm
+
+from ..._support.interruption import check_cancelled
 from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...compiler.rolled.program import RolledUnit, Step
 from ..abi import Crew, Entry, Handler
 from ..protocol import Unit
-from . import vector_math
-from .arithmetic import arithmetic, attributes, bare_angles, emit, places_of
-from .block_checks import check_inputs, reduce_angles, release, reserve, scan_entries
-from .crew_code import emit_crew
-from .entries import emit_entry, emit_handler
-from .lane_statements import Statements
-from .machine import Loaded, compile_assembly, fingerprint
-from .number_types import LANES, Writer
-from .rolled import emit_maker, emit_rolled
-from .writer import Text
+from . import code_generation
+from .code_generation import Options, generate_code
+from .vector_math import LIBRARY
 
-# --- LLVM assembly of a kernel of the lane language: NumPy's inner loop over samples, one lane of a vector per
-# sample.
-#
-# A kernel runs on blocks of 8 (16) samples. Idle lanes of the last block repeat its last sample, so that the bits of
-# a
-# sample do not depend on its neighbors.
-
-# --- Programs as functions on blocks of vectors, for kernels that call them ---
-
-
-def called(program: Program, w: Writer, name: str) -> list[str]:
-    """Return the assembly of `name(in, k, bad)`, which reduces large angles and writes the results to k in order.
-
-    `bad` points to two counts of blocks with angles that are not finite. Results are stored as soon as they are
-    computed: their memory must be different from that of the inputs.
-    """
-    lanes = w.lanes
-    w.label = "entry"
-    arithmetic(program, w, places=places_of(program))
-    body, w.lines = w.lines, []
-    t = Text()
-    t.put(
-        f"define internal void @{name}_body(ptr noalias readonly align 64 %in, ptr noalias align 64 %out) "
-        "noinline #0 {",
-        "entry:",
-        *body,
-        "  ret void",
-        "}",
-        f"define internal void @{name}(ptr %in, ptr %k, ptr %bad) noinline #0 {{",
-        "compute:",
-    )
-    _, angles = bare_angles(program)
-    if angles:
-        t.put(f"  %top = alloca {lanes.integers}, align 64")
-        t.put(f"  store {lanes.integers} zeroinitializer, ptr %top, align 64")
-        scan_entries(t, lanes, "%in", angles, "%top")
-        check_inputs(t, lanes, f"{name}_reduce")
-    t.put(f"  call void @{name}_body(ptr %in, ptr %k)", "  ret void", "}")
-    w.used |= t.used
-    return [t.text(), reduce_angles(lanes, w, angles, f"{name}_reduce")] if angles else [t.text()]
-
-
-def emit_lanes(kernel: Kernel, dtype: str) -> str:
-    """Return the module's assembly; its function `kernel` is NumPy's inner loop for the kernel's signature."""
-    lanes = LANES[dtype]
-    w = Writer(lanes)
-    parts = [line for name, program in kernel.programs for line in called(program, w, name)]
-    t = Text()
-    _Frame(kernel, t, Statements(kernel, t, lanes)).write()
-    parts += [t.text(), vector_math.exact_functions(lanes, w), *sorted(w.used | t.used), attributes()]
-    return "\n".join(parts)
-
-
-class _Frame:
-    """The code around the statements of a kernel: its arguments, its memory, and the loop over blocks of samples."""
-
-    def __init__(self, kernel: Kernel, t: Text, statements: Statements) -> None:
-        self.kernel, self.t, self.statements = kernel, t, statements
-
-    def write(self) -> None:
-        t, lanes = self.t, self.statements.lanes
-        t.put("define void @kernel(ptr %args, ptr %dims, ptr %steps, ptr %bad) #0 {", "entry:")
-        workspace = reserve(t, {f"m_{m.name}": self.statements.width(m.kind) * m.size for m in self.kernel.memory})
-        t.put("  %n = load i64, ptr %dims", "  %last = sub i64 %n, 1")
-        if "t" in self.kernel.dimensions:
-            at = 1 + self.kernel.dimensions.index("t")
-            t.put(f"  %count = load i64, ptr {t.new(f'getelementptr i64, ptr %dims, i64 {at}')}")
-        self._arguments()
-        t.put(
-            "  br label %head",
-            "head:",
-            f"  %i = phi i64 [ 0, %{'ready' if workspace else 'entry'} ], [ %next, %after ]",
-            "  %more = icmp slt i64 %i, %n",
-            "  br i1 %more, label %start, label %done",
-            "start:",
-        )
-        self.statements.write(self.kernel.body)
-        t.put("  br label %after", "after:", f"  %next = add i64 %i, {lanes.count}", "  br label %head", "done:")
-        if workspace:
-            release(t)
-        t.put("  ret void", "}")
-
-    def _arguments(self) -> None:
-        """Write the loads of pointers and strides: first between samples, then of the core dimensions."""
-        t, at = self.t, len(self.kernel.arguments)
-        for k, a in enumerate(self.kernel.arguments):
-            t.put(f"  %p_{a.name} = load ptr, ptr {t.new(f'getelementptr ptr, ptr %args, i64 {k}')}")
-            t.put(f"  %s_{a.name} = load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {k}')}")
-            for d in range(len(a.shape)):
-                t.put(f"  %c_{a.name}_{d} = load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {at}')}")
-                at += 1
-
-
-EMITTERS: dict[type, Callable[[Any, str], str]] = {
-    Program: emit,
-    Kernel: emit_lanes,
-    RolledUnit: emit_rolled,
-    Step: emit_maker,
-    Entry: emit_entry,
-    Handler: emit_handler,
-    Crew: emit_crew,
+EMITTERS: dict[type, tuple[str, str]] = {
+    Program: ("arithmetic", "emit"),
+    Kernel: ("lane_kernels", "emit_lanes"),
+    RolledUnit: ("rolled", "emit_rolled"),
+    Step: ("rolled", "emit_maker"),
+    Entry: ("entries", "emit_entry"),
+    Handler: ("entries", "emit_handler"),
+    Crew: ("crew_code", "emit_crew"),
 }
+"""The module and the function that write the assembly of each kind of unit; most processes need few of the modules."""
+
+WAITING = ("sem_wait", "sem_post", "clock_gettime", "fegetenv", "fesetenv", "feraiseexcept")
+"""The functions of the C library that only the threads of the crew call, on Linux."""
+
+# --- From assembly to object code, in this process or in a child ---
+
+LONG = 10_000
+"""The lines of assembly from which a child process is used: 0.5 to 1 s, at 50 to 100 us per line."""
+LOOK = 0.05
+"""The time between two checks whether the caller cancelled [s]."""
+
+
+def compile_in_child(assembly: str, triple: str, options: Options) -> bytes:
+    """Return the object code of a module; the targets of LLVM have been initialized.
+
+    If there is no child process, or it fails, the module is compiled here, and LLVM's own error is raised.
+    """
+    check_cancelled()
+    code = _by_child(assembly, triple, options) if assembly.count("\n") >= LONG else None
+    return generate_code(assembly, triple, options) if code is None else code
+
+
+def _by_child(assembly: str, triple: str, options: Options) -> bytes | None:
+    """Return the object code that a child process generated; None if it could not be started, or failed."""
+    text = assembly.encode()
+    head = json.dumps({"triple": triple, "options": options, "length": len(text)}).encode()
+    try:
+        process = _started()
+    except OSError:
+        return None
+    if process is None:
+        return None
+    answer: list[bytes] = []
+    talk = threading.Thread(target=_talk, args=(process, head + b"\n" + text, answer), daemon=True)
+    with process:
+        try:
+            if not _begun(talk):
+                return None
+            while talk.is_alive():
+                check_cancelled()
+                talk.join(LOOK)
+        finally:
+            process.kill()  # does nothing after its end
+            if talk.ident is not None:
+                talk.join()
+            with suppress(OSError):  # a message under way is lost
+                process.stdin.close()  # type: ignore[union-attr]
+    length, _, code = answer[0].partition(b"\n") if answer else (b"", b"", b"")
+    return code if length == b"%d" % len(code) else None  # the status is unknown where the caller ignores SIGCHLD
+
+
+def _begun(thread: threading.Thread) -> bool:
+    """Start a thread; return False at a limit of the system, or at the end of the interpreter."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _talk(process: subprocess.Popen, message: bytes, answer: list[bytes]) -> None:
+    """Give a child process its input and keep its whole output; its input stays open, since the child ends with it."""
+    with suppress(OSError):  # the child was killed
+        process.stdin.write(message)  # type: ignore[union-attr]
+        process.stdin.flush()  # type: ignore[union-attr]
+        answer.append(process.stdout.read())  # type: ignore[union-attr]
+
+
+def _started() -> subprocess.Popen | None:
+    """Start a child process that imports llvmlite from the same folder as this one; None without an interpreter.
+
+    In a frozen or embedding program, `sys.executable` is that program.
+    """
+    if getattr(sys, "frozen", False) or not Path(sys.executable or "").stem.lower().startswith(("python", "pypy")):
+        return None
+    folder = Path(llvmlite.__file__).parents[1]
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-B", code_generation.__file__, str(folder)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )  # fmt: skip
+
+
+# --- From object code to addresses in this process ---
+
+LEVEL = 2
+"""The optimization level of code generation; level 3 takes longer, and its code was no faster."""
+
+
+@cache
+def _ready() -> None:
+    """Prepare LLVM for this processor, once, and register the addresses of the C library's functions."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name in (*LIBRARY, "feclearexcept", "fetestexcept", "malloc", "free"):
+        llvm.add_symbol(f"kt_{name}", _library_address(name))
+    if sys.platform == "linux":
+        for name in WAITING:
+            llvm.add_symbol(f"kt_{name}", ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0)
+
+
+def machine() -> llvm.TargetMachine:
+    """Return a target machine with all vector instructions of this computer; an engine takes ownership of it.
+
+    LLVM's model of code in memory takes each constant by its whole address. The small code model, with constants
+    relative to the code, gave the same bits 3 to 5 percent faster. It is not used because code and constants must then
+    be at most 2 GiB apart, which the linker of code in memory does not ensure.
+    """
+    _ready()
+    return llvm.Target.from_default_triple().create_target_machine(**_options())
+
+
+def _options() -> Options:
+    return {"cpu": llvm.get_host_cpu_name(), "features": llvm.get_host_cpu_features().flatten(), "opt": LEVEL}
+
+
+@cache
+def fingerprint() -> str:
+    """Return a text of all that object code depends on besides the Program: processor, features, version of LLVM."""
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} llvm-{version} O{LEVEL}"
+
+
+def compile_assembly(assembly: str) -> bytes:
+    """Return the object code of a module."""
+    _ready()
+    return compile_in_child(assembly, llvm.get_default_triple(), _options())
+
+
+class Loaded:
+    """Object code in memory, alive as long as this object."""
+
+    def __init__(self, code: bytes) -> None:
+        """Link the object code into this process."""
+        empty = llvm.parse_assembly("")
+        self._engine = llvm.create_mcjit_compiler(empty, machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def find(self, name: str) -> int:
+        """Return the address of a function."""
+        address = self._engine.get_function_address(name)
+        if not address:
+            raise OSError(f"the object code has no function {name}")
+        return address
+
+
+def _library_address(name: str) -> int:
+    return ctypes.cast(getattr(_mathematics(), name), ctypes.c_void_p).value or 0
+
+
+@cache
+def _mathematics() -> ctypes.CDLL:
+    """Return the mathematical functions of the system; to find them, ctypes starts a process on Linux."""
+    return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else ctypes.util.find_library("m") or None)
 
 
 class LLVM:
@@ -134,7 +208,8 @@ class LLVM:
 
     def emit(self, unit: Unit, dtype: str) -> str:
         """Return the assembly of a unit."""
-        return EMITTERS[type(unit)](unit, dtype)
+        module, function = EMITTERS[type(unit)]
+        return getattr(import_module(f".{module}", __package__), function)(unit, dtype)
 
     def build(self, source: str) -> bytes:
         """Return the object code of assembly."""

@@ -13,8 +13,8 @@ from functools import lru_cache
 from ...compiler.ir.operations import Op
 from ...compiler.ir.program import Program
 from ..llvm.arithmetic import operations
-from ..llvm.number_types import SCALARS, Writer
 from ..llvm.scalar import Entries, OwnFunctions
+from ..llvm.writer import SCALARS, Writer
 from .head import GLOBAL, head, reduce_angles, row
 from .rows import write_rows
 from .schedule import BUDGET, most_in_use, schedule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...compiler.ir.program import Program
 from ..llvm import elementary
-from ..llvm.number_types import Writer
+from ..llvm.writer import Writer
 
 REGISTERS = ("tid", "ctaid", "ntid")
 """Registers with the number of a thread in its block, the number of its block, and the threads of a block."""

@@ -7,8 +7,8 @@ from itertools import groupby
 
 from ...compiler.ir.program import Program
 from ..llvm.arithmetic import operations
-from ..llvm.number_types import Writer
 from ..llvm.scalar import Entries, OwnFunctions
+from ..llvm.writer import Writer
 from .head import GLOBAL, head, reduce_angles, registers, row
 from .staging import CHUNK, SHARED, WARP, Block, Layout, Stage, bare_angles, fused_sums
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ...compiler.ir.operations import Op
 from ...compiler.ir.program import Program
 from ..llvm import arithmetic, elementary
-from ..llvm.number_types import Writer
 from ..llvm.scalar import Fusion, fusions
+from ..llvm.writer import Writer
 from .head import GLOBAL, registers
 from .schedule import BUDGET, Moves, last_uses, most_in_use, place_stays, stays
 

@@ -14,9 +14,8 @@ from ...errors import InputError
 from ..llvm import elementary
 from ..llvm.arithmetic import operations
 from ..llvm.lane_statements import Statements
-from ..llvm.number_types import SCALARS, Writer
 from ..llvm.scalar import Entries, OwnFunctions
-from ..llvm.writer import Text
+from ..llvm.writer import SCALARS, Text, Writer
 from ..protocol import Loaded, Unit
 from .driver import driver
 from .entries import emit
