@@ -17,7 +17,7 @@ from book import Section
 from closed_loops import closed_states
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
-from kinetree.targets.wasm.target import LOADER, loader, wasm_module
+from kinetree.targets.wasm import LOADER, loader, wasm_module
 from measure import Contender, Figure, NotMeasured, agree, interleaved
 from report import Table
 from robots import ROBOTS, TITLE

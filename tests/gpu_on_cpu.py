@@ -14,7 +14,7 @@ import numpy as np
 from kinetree.compiler.ir.program import Program
 from kinetree.compiler.lanes.form import Kernel
 from kinetree.targets import target
-from kinetree.targets.llvm.target import Loaded, compile_assembly
+from kinetree.targets.llvm import Loaded, compile_assembly
 from kinetree.targets.ptx.entries import emit, launch
 
 SHARED_NUMBERS = 1 << 16

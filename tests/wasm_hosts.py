@@ -20,8 +20,8 @@ import pytest
 
 from complete import CHROMIUM
 from complete import needs_chromium as needs_chromium
+from kinetree.targets.wasm import loader
 from kinetree.targets.wasm.module import metadata_of
-from kinetree.targets.wasm.target import loader
 
 
 def _wheel_node() -> str | None:

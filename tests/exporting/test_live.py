@@ -10,7 +10,7 @@ from kinetree.exporting.live import live_step
 from kinetree.page.kernel import TIERS, live_mechanism
 from kinetree.simulation.acting.point_forces import forces_of
 from kinetree.simulation.acting.rates import rates
-from kinetree.targets.wasm.target import wasm_module
+from kinetree.targets.wasm import wasm_module
 from tolerance import assert_close
 from wasm_hosts import Call, in_node, needs_node
 

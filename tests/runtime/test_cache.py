@@ -21,7 +21,7 @@ from kinetree.model.parts import Shape
 from kinetree.runtime import cache
 from kinetree.runtime import cache as trust
 from kinetree.runtime.native import entry_code
-from kinetree.targets.llvm.target import LLVM
+from kinetree.targets.llvm import LLVM
 from strategies import random_mechanism
 
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes are those of POSIX")
@@ -112,7 +112,7 @@ def test_another_process_finds_the_code(folder):
     """Compile in one process and only read in a second one."""
     code = (
         "import sys; sys.path[:0] = {path!r}; import strategies, kinetree\n"
-        "from kinetree.targets.llvm.target import LLVM\n"
+        "from kinetree.targets.llvm import LLVM\n"
         "def refuse(*a): raise SystemExit('compiled again')\n"
         "if {reads}: LLVM.build = refuse\n"
         "arm = strategies.random_mechanism(['revolute', 'prismatic'], [-1, 0], 41)\n"

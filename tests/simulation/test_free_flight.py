@@ -14,7 +14,7 @@ from c_compiler import called, library, needs_compiler
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 from kinetree.targets import target
-from kinetree.targets.wasm.target import wasm_module
+from kinetree.targets.wasm import wasm_module
 from tolerance import assert_close
 from wasm_hosts import Call, in_wasmtime, needs_wasmtime
 

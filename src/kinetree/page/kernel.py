@@ -26,7 +26,7 @@ from ..runtime.singularity import weightless_joints
 from ..simulation.acting.point_forces import forces_of
 from ..simulation.acting.rates import measure_program
 from ..system import System
-from ..targets.wasm.target import wasm_module
+from ..targets.wasm import wasm_module
 from .lengths import placements_program
 from .loop_closing import loop_closing_kernel
 from .singular_values import singular_values_kernel

@@ -120,7 +120,7 @@ def source_hash() -> str:
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for package in SOURCES:
-        for path in sorted((root / package).rglob("*.py")):
+        for path in sorted(x for x in (root / package).rglob("*") if x.suffix in (".py", ".ll")):
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -26,6 +26,7 @@ from ..targets.abi import (
     NATIVE,
     NPY_DOUBLE,
     POINTERS,
+    SHAPE_WORDS,
     SHAPES,
     STEPS,
     WORDS,
@@ -296,7 +297,7 @@ def _words(kernel: NativeKernel, constants: tuple[np.ndarray, ...], fallback: Ca
         words[word] = value
     words[POINTERS + given : POINTERS + len(kernel.inputs)] = [x.ctypes.data for x in constants]
     for k, a in enumerate(arrays):
-        at = SHAPES + k * (1 + DIMENSIONS)
+        at = SHAPES + k * SHAPE_WORDS
         words[at : at + 1 + len(a.shape)] = [len(a.shape), *a.shape]
     moved = [k < given or k >= len(kernel.inputs) for k in range(len(arrays))]
     steps = [a.size * np.dtype(float).itemsize * moves for a, moves in zip(arrays, moved, strict=True)]

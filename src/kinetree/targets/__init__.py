@@ -17,31 +17,31 @@ NATIVE = "llvm"
 
 
 def _llvm() -> Target:
-    from .llvm.target import LLVM
+    from .llvm import LLVM
 
     return LLVM()
 
 
 def _c() -> Emitter:
-    from .c.target import C
+    from .c import C
 
     return C()
 
 
 def _ptx() -> Target:
-    from .ptx.target import PTX
+    from .ptx import PTX
 
     return PTX()
 
 
 def _wasm() -> Emitter:
-    from .wasm.target import Wasm
+    from .wasm import Wasm
 
     return Wasm()
 
 
 def _ptx_file() -> Emitter:
-    from .ptx.target import PTXFile
+    from .ptx import PTXFile
 
     return PTXFile()
 

@@ -11,11 +11,9 @@ from ..compiler.lanes.form import Kernel
 
 # --- The direct entry: a function of Python's C interface that runs a kernel on samples, without NumPy's machinery.
 #
-# This file is the interface between its code, which a target writes once for all kernels, and the runtime, which
-# makes
-# Python functions of it. Such a function has a tuple as `self`. The first item of that tuple is an array of words,
-# which
-# hold all addresses and shapes that the code needs. The code itself contains no address, so that it can be cached.
+# This is the interface between its code, which is the same for all kernels, and the runtime, which makes Python
+# functions of it. Such a function has a tuple as `self`. The first item of that tuple is an array of words, which hold
+# all addresses and shapes that the code needs. The code itself contains no address, so that it can be cached.
 
 ARRAYS = 8
 """The largest number of inputs and outputs of a kernel with a direct entry."""
@@ -66,12 +64,15 @@ POINTERS = len(Word)
 """The place of the pointers to the data of inputs that are the same in every call, one per array."""
 
 SHAPES = POINTERS + ARRAYS
-"""The place of the shapes: per array the number of dimensions, and DIMENSIONS lengths."""
+"""The place of the shapes."""
 
-STEPS = SHAPES + ARRAYS * (1 + DIMENSIONS)
+SHAPE_WORDS = 1 + DIMENSIONS
+"""The words of a shape: the number of dimensions, and their lengths."""
+
+STEPS = SHAPES + ARRAYS * SHAPE_WORDS
 """The place of the kernel's third argument: the strides between samples, and those of the core dimensions."""
 
-WORDS = STEPS + ARRAYS * (1 + DIMENSIONS)
+WORDS = STEPS + ARRAYS * SHAPE_WORDS
 """The number of words."""
 
 
@@ -104,9 +105,8 @@ SHARED = 64
 
 # --- The crew: threads that wait in native code, and the loops that share a batch with them ---
 #
-# This file is the interface between that code, which a target writes once for all kernels, and the runtime, which
-# starts
-# the threads and makes gufuncs of the loops. All times are in nanoseconds.
+# This is the interface between that code, which is the same for all kernels, and the runtime, which starts the threads
+# and makes gufuncs of the loops. All times are in nanoseconds.
 #
 # Each thread has a post, at which callers offer it work. The caller and the threads take the next portions of a batch
 # until none is left. A thread that comes late therefore delays nobody: the caller withdraws an offer that was not
@@ -185,11 +185,32 @@ class Share(IntEnum):
     SIZE = auto()
 
 
+class Job(IntEnum):
+    """The places in a job, of 8 bytes each: a kernel and its arrays, and the next portion."""
+
+    KERNEL = 0
+    DATA = auto()
+    ARRAYS = auto()
+    POINTERS = auto()  # of the first sample
+    STEPS = auto()  # the third argument of the kernel
+    AXES = auto()  # that are before the last one
+    SHAPE = auto()
+    STRIDES = auto()  # per array, the address of its strides along the axes
+    INNER = auto()  # samples along the last axis
+    PIECE = auto()  # samples of a portion
+    PIECES = auto()  # portions along the last axis
+    PORTIONS = auto()
+    GRAB = auto()  # portions that are taken at once
+    NEXT = 16  # the first portion that nobody has taken, in a cache line of its own
+    FLAGS = 24
+    ENVIRONMENT = 32  # fenv_t of the caller, at most 64 bytes
+    SIZE = 40
+
+
 # --- The call frame of XLA's foreign function interface (FFI), by which JAX calls native code without Python ---
 #
 # A handler is a C function of a call frame, which holds the addresses and shapes of all buffers. The places of its
-# fields
-# are those of xla/ffi/api/c_api.h, whose major version is 0.
+# fields are those of xla/ffi/api/c_api.h, whose major version is 0.
 
 MAJOR = 0
 """The major version of the interface, which changes if fields move."""

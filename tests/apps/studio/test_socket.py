@@ -18,9 +18,8 @@ from kinetree.apps.studio import serving
 from kinetree.apps.studio.actions import ACTIONS
 from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.serving import running
-from kinetree.targets import target
+from kinetree.targets import llvm, target
 from kinetree.targets.llvm import code_generation
-from kinetree.targets.llvm import target as llvm_target
 
 pytestmark = pytest.mark.usefixtures("plain_data")
 
@@ -80,7 +79,7 @@ def test_a_long_compilation_is_cancelled(address, monkeypatch, tmp_path):
     script.write_text("import time\ntime.sleep(600)\n")
 
     def work(studio):
-        monkeypatch.setattr(llvm_target, "LONG", 0)
+        monkeypatch.setattr(llvm, "LONG", 0)
         monkeypatch.setattr(code_generation, "__file__", str(script))
         begun.set()
         return {"code": target().build("define void @f() {\n  ret void\n}\n")}

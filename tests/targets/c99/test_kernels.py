@@ -15,7 +15,7 @@ from kinetree.compiler.lanes.form import Kind
 from kinetree.compiler.lanes.interpret import interpret
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
-from kinetree.targets.c.target import source
+from kinetree.targets.c import source
 from native_program import sorted_numbers, sorting, traced
 from strategies import State
 from tolerance import assert_close

@@ -17,8 +17,7 @@ from closed_mechanisms import closed_mechanisms, motion
 from kinetree.compiler.ir.operations import Op
 from kinetree.compiler.ir.program import Array
 from kinetree.errors import InputError
-from kinetree.targets.c import programs
-from kinetree.targets.c.target import source
+from kinetree.targets.c import programs, source
 from native_program import traced
 from rounding_scales import torque_scale
 from strategies import State, examples, moving_mechanisms, one_of_each

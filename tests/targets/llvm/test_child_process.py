@@ -13,9 +13,9 @@ import pytest
 
 import kinetree as kt
 from kinetree._support.interruption import cancelled_by
-from kinetree.targets.llvm import code_generation, target
+from kinetree.targets import llvm
+from kinetree.targets.llvm import code_generation, compile_assembly
 from kinetree.targets.llvm.object_code import PROCESSORS, target_machine
-from kinetree.targets.llvm.target import compile_assembly
 
 
 class Cancelled(Exception):
@@ -25,15 +25,15 @@ class Cancelled(Exception):
 @pytest.fixture
 def started(monkeypatch):
     """Compile everything in child processes, and return the list of those that were started."""
-    processes, start = [], target._started
+    processes, start = [], llvm._started
 
     def kept():
         process = start()
         processes.append(process)
         return process
 
-    monkeypatch.setattr(target, "LONG", 0)
-    monkeypatch.setattr(target, "_started", kept)
+    monkeypatch.setattr(llvm, "LONG", 0)
+    monkeypatch.setattr(llvm, "_started", kept)
     return processes
 
 
@@ -58,11 +58,11 @@ def test_the_code_is_the_same(monkeypatch, started):
     other = PROCESSORS["riscv64"]
 
     def both() -> tuple[bytes, bytes]:
-        return compile_assembly(chain(50)), target.compile_in_child(chain(50), other.triple, other.options)
+        return compile_assembly(chain(50)), llvm.compile_in_child(chain(50), other.triple, other.options)
 
     by_children = both()
     assert [process.returncode for process in started] == [0, 0]
-    monkeypatch.setattr(target, "LONG", 10**9)
+    monkeypatch.setattr(llvm, "LONG", 10**9)
     assert both() == by_children and len(started) == 2
 
 
@@ -115,7 +115,7 @@ def test_a_cancelled_function_leaves_no_file(endless, monkeypatch, tmp_path):
     with cancelled_by(check), pytest.raises(Cancelled):
         arm.gravity_torque([0.3, -0.7])
     assert list(folder.iterdir()) == [] and len(endless) == 1
-    monkeypatch.setattr(target, "LONG", 10**9)
+    monkeypatch.setattr(llvm, "LONG", 10**9)
     assert arm.gravity_torque([0.3, -0.7]).shape == (2,)
     assert [path.suffix for path in folder.iterdir()] != []
 
@@ -152,14 +152,14 @@ def test_compilation_without_more_threads(started, monkeypatch):
 def _native():
     """Return the triple and the options of this computer."""
     compile_assembly(chain(1))
-    return target.llvm.get_default_triple(), target._options()
+    return llvm.llvm.get_default_triple(), llvm._options()
 
 
 def test_the_child_ends_with_its_parent():
     """Close the input of a child process while it compiles, as the end of its parent does."""
     text = chain(100_000).encode()
     triple, options = _native()
-    process = target._started()
+    process = llvm._started()
     assert process is not None and process.stdin is not None and process.stdout is not None
     with process:
         process.stdin.write(json.dumps({"triple": triple, "options": options, "length": len(text)}).encode() + b"\n")

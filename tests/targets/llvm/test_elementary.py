@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kinetree.algebra import scalars
+from kinetree.targets.llvm import Loaded, compile_assembly
 from kinetree.targets.llvm.scalar import OwnFunctions, scalar_function
-from kinetree.targets.llvm.target import Loaded, compile_assembly
 from native_program import traced
 from tolerance import assert_close
 

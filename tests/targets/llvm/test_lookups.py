@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
+from kinetree.targets.llvm import Loaded, compile_assembly
 from kinetree.targets.llvm.arithmetic import emit
 from kinetree.targets.llvm.scalar import OwnFunctions, scalar_function
-from kinetree.targets.llvm.target import Loaded, compile_assembly
 from native_program import gufunc, traced, tree
 
 RNG = np.random.default_rng(2)

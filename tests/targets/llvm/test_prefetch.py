@@ -29,7 +29,7 @@ def powers(count: int, exponent: int):
 
 def requested(code: str, write: int) -> list[int]:
     """Return the lines of the code with requests."""
-    found = re.finditer(rf"call void @llvm.cache_lines.p0\(ptr %\w+, i32 {write},", code)
+    found = re.finditer(rf"call void @llvm.prefetch.p0\(ptr %\w+, i32 {write},", code)
     return [code.count("\n", 0, m.start()) for m in found]
 
 

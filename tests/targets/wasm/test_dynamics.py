@@ -14,7 +14,7 @@ import kinetree as kt
 from closed_mechanisms import closed_mechanisms, motion
 from kinetree.library import names as library_names
 from kinetree.model import Mechanism
-from kinetree.targets.wasm.target import Wasm
+from kinetree.targets.wasm import Wasm
 from public_robots import calculable, public_robots
 from rounding_scales import dynamics_scale
 from strategies import State, examples, moving_mechanisms

@@ -11,7 +11,7 @@ from kinetree.compiler.lanes.form import Kind
 from kinetree.compiler.lanes.interpret import interpret
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
-from kinetree.targets.wasm.target import wasm_module
+from kinetree.targets.wasm import wasm_module
 from native_program import sorted_numbers, sorting
 from tolerance import assert_close
 from wasm_hosts import Call, in_chromium, in_node, in_wasmtime, needs_chromium, needs_node, needs_wasmtime

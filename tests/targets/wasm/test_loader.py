@@ -8,7 +8,7 @@ import numpy as np
 
 import kinetree as kt
 from interpreted import program
-from kinetree.targets.wasm.target import LOADER, loader, wasm_module
+from kinetree.targets.wasm import LOADER, loader, wasm_module
 from tolerance import assert_close
 from wasm_hosts import needs_node, run_node
 

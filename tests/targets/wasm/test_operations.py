@@ -12,9 +12,8 @@ from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.errors import InputError
 from kinetree.targets.protocol import digest
-from kinetree.targets.wasm import values
+from kinetree.targets.wasm import Wasm, values, wasm_module
 from kinetree.targets.wasm.module import metadata_of
-from kinetree.targets.wasm.target import Wasm, wasm_module
 from native_program import traced
 from tolerance import assert_close
 from wasm_hosts import Call, in_node, in_wasmtime, needs_node, needs_wasmtime

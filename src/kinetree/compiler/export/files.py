@@ -14,9 +14,9 @@ from ..._support.version import VERSION
 from ...errors import InputError, writing
 from ...targets import OBJECT, emitter, object_code
 from ...targets.abi import arrays_of
+from ...targets.c import definitions, extents, prototype
 from ...targets.c.programs import REALS, identifier, number
-from ...targets.c.target import definitions, extents, prototype
-from ...targets.wasm.target import LOADER, loader, wasm_module
+from ...targets.wasm import LOADER, loader, wasm_module
 from ..lanes.form import Kernel
 from .casadi_abi import interface
 from .exportable import Exportable, plain

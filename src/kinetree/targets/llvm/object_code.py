@@ -11,10 +11,10 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...errors import InputError
 from ..protocol import Unit
+from . import compile_in_child
 from .code_generation import Options
 from .lane_kernels import emit_scalar_kernel
 from .scalar import LibraryFunctions, scalar_function
-from .target import compile_in_child
 
 # --- Processors of object code: triples of LLVM with their features, and names for the common ones ---
 

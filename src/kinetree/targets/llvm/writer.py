@@ -6,13 +6,16 @@ Numbers are vectors with one lane per sample, or scalars of a single sample.
 from __future__ import annotations
 
 import platform
+import re
 import struct
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from ...compiler.ir.operations import Op
+from .. import abi
 
 
 @dataclass(frozen=True)
@@ -315,67 +318,6 @@ class Text:
         return "\n".join(self.lines)
 
 
-# --- Tables of 8-byte words in LLVM assembly: addresses, loads, stores, and arithmetic on them ---
-
-
-def begin(head: str) -> Text:
-    """Return the lines of a function that begins with a head, up to its first block."""
-    t = Text()
-    t.put(f"{head} {{", "entry:")
-    return t
-
-
-def finish(t: Text) -> str:
-    """Return the assembly of a finished function."""
-    t.put("}")
-    return t.text()
-
-
-def word(t: Text, base: str, place: int | str) -> str:
-    """Write the address of a word."""
-    return t.new(f"getelementptr i64, ptr {base}, i64 {place if isinstance(place, str) else int(place)}")
-
-
-def load(t: Text, base: str, place: int | str) -> str:
-    """Write the load of a word."""
-    return t.new(f"load i64, ptr {word(t, base, place)}")
-
-
-def store(t: Text, base: str, place: int | str, value: str) -> None:
-    """Write the store of a word."""
-    t.put(f"  store i64 {value}, ptr {word(t, base, place)}")
-
-
-def field(t: Text, thing: str, offset: int, kind: str = "ptr") -> str:
-    """Write the load of a field of an object at an offset [bytes]."""
-    return t.new(f"load {kind}, ptr {t.new(f'getelementptr i8, ptr {thing}, i64 {int(offset)}')}")
-
-
-def pointer(t: Text, value: str) -> str:
-    """Write a word as a pointer."""
-    return t.new(f"inttoptr i64 {value} to ptr")
-
-
-def since(t: Text, start: str) -> str:
-    """Write the time since a start [ns]; the module has the function @now."""
-    return t.new(f"sub i64 {t.new('call i64 @now()')}, {start}")
-
-
-def smaller(t: Text, one: str, other: str) -> str:
-    """Write the smaller one of two numbers."""
-    return t.new(f"call i64 @llvm.smin.i64(i64 {one}, i64 {other})")
-
-
-def double(t: Text, value: str) -> str:
-    """Write a word as a float64 number."""
-    return t.new(f"sitofp i64 {value} to double")
-
-
-def whole(t: Text, value: str) -> str:
-    """Write a float64 expression as a word, rounded toward zero."""
-    return t.new(f"fptosi double {t.new(value)} to i64")
-
-
 # --- The floating-point exception flags of the processor, which NumPy reads after every call ---
 
 ALL = {
@@ -403,13 +345,33 @@ def reported_flags() -> int:
     return all_flags() & ~inexact
 
 
-def raised_flags(t: Text) -> str:
-    """Write whether any of the flags that NumPy reports is raised."""
-    t.used.add("declare i32 @kt_fetestexcept(i32)")
-    return t.new(f"icmp ne i32 {t.new(f'call i32 @kt_fetestexcept(i32 {reported_flags()})')}, 0")
-
-
 def clear_flags(t: Text) -> None:
     """Write a call of feclearexcept for all flags."""
     t.used.add("declare i32 @kt_feclearexcept(i32)")
     t.new(f"call i32 @kt_feclearexcept(i32 {all_flags()})")
+
+
+# --- Modules that are the same for all kernels: files of this folder, in which $NAME stands for a number of abi.py ---
+
+PAUSE = {"x86_64": ("@llvm.x86.sse2.pause", ""), "aarch64": ("@llvm.aarch64.hint", "i32 1")}
+"""The instruction by machine with which a waiting loop leaves the core to its neighbor, as an intrinsic function."""
+
+
+def constant_module(name: str, **more: int) -> str:
+    """Return the assembly of a file, with numbers in place of their names; `more` are numbers that abi.py lacks."""
+    function, given = PAUSE.get(platform.machine(), ("", ""))
+    known: dict[str, object] = {
+        "ALL_FLAGS": all_flags(),
+        "REPORTED_FLAGS": reported_flags(),
+        "PAUSE_DECLARATION": function and f"declare void {function}({given.partition(' ')[0]})",
+        "PAUSE": function and f"call void {function}({given})",
+        **more,
+    }
+
+    def value(found: re.Match[str]) -> str:
+        name, _, member = found[1].partition(".")
+        x = known[name] if name in known else getattr(abi, name)
+        return str(x) if isinstance(x, str) else str(int(getattr(x, member) if member else x))
+
+    text = Path(__file__).with_name(name).read_text(encoding="ascii")
+    return re.sub(r"\$([A-Z]\w*(?:\.\w+)?)", value, text)
