@@ -11,7 +11,7 @@ import numpy as np
 import kinetree as kt
 from book import Section
 from gpu import MODELS, PRECISIONS
-from kinetree.backends.cuda.lane_kernel import LaneKernel
+from kinetree.backends.cuda.code import LaneKernel
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 from measure import Figure, NotMeasured, agree

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._support.optional import casadi
-from ..compiler.derive.jacobians import derivative
-from ..compiler.derive.products import vjp
+from ..compiler.derive.jacobians import derivative, vjp
 from ..compiler.export.casadi_abi import expression, matrix
 from ..compiler.export.exportable import distinct
 from ..compiler.ir.operations import Op

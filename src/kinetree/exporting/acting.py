@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..compiler.export.exportable import Exportable, Meaning, common, distinct, labels
-from ..compiler.export.selftest import selftest
+from ..compiler.export.exportable import Exportable, Meaning, common, distinct, labels, selftest
 from ..compiler.ir.operations import Op
 from ..compiler.ir.program import Array, Program
 from ..compiler.lanes.form import Kernel

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..compiler.export.exportable import Exportable, Meaning, distinct, meanings, summary
-from ..compiler.export.selftest import selftest
+from ..compiler.export.exportable import Exportable, Meaning, distinct, meanings, selftest, summary
 from ..compiler.ir.program import Array, Program
 from ..compiler.lower.build import Request, signature
 from ..errors import InputError, ModelError

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..compiler.derive.products import jvp
+from ..compiler.derive.jacobians import jvp
 from ..model.axes import axis_labels
 from ..simulation.derivatives.of_runs import differentiable, simulation_derivatives
 from ..simulation.derivatives.programs import obstacle

@@ -7,7 +7,7 @@ import pytest
 
 import everyday
 import kinetree as kt
-from kinetree.compiler.derive import products
+from kinetree.compiler.derive import jacobians
 from kinetree.compiler.derive.build import tangent_charts
 from kinetree.compiler.derive.closed import product_of_accelerations
 from kinetree.compiler.lower.build import Request, build
@@ -15,7 +15,7 @@ from kinetree.model import parse
 from strategies import random_mechanism
 from tolerance import assert_close
 
-DIRECT = {"jvp": products.jvp, "vjp": products.vjp, "hvp": products.hvp}
+DIRECT = {"jvp": jacobians.jvp, "vjp": jacobians.vjp, "hvp": jacobians.hvp}
 CHOICES = [("q", "qd", "tau", "wrenches"), ("tau",), ("qd",), ("wrenches", "q")]
 
 

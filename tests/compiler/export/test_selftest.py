@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetree.compiler.export.selftest import SAMPLES, selftest
+from kinetree.compiler.export.exportable import SAMPLES, selftest
 from kinetree.errors import InputError
 from native_program import traced
 

@@ -7,14 +7,20 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..._support.progress import compiling
 from ...compiler.ir.program import Program
+from ...compiler.lanes.form import Argument, Kernel
 from ...compiler.lower.build import Request
 from ...model.mechanism import Mechanism
+from ...runtime import cache
 from ...runtime.cache import code_key, fetch
 from ...targets import target
+from ...targets.ptx.driver import Device, DeviceMemory, Event, PinnedMemory
 from ...targets.ptx.entries import emit, launch
 from .libraries import Library
 
@@ -152,3 +158,108 @@ class Plan:
                 if a < d and c < b:
                     return True
         return False
+
+
+# --- Kernels of the lane language ---
+
+
+THREADS = 128
+"""The threads of a block: fewer leave multiprocessors without work, more do not fit beside each other."""
+
+PINNED = (1 << 20, 1 << 30)
+"""The smallest and the largest output [bytes] that is copied to page-locked memory, which is several times as fast."""
+
+
+class LaneKernel:
+    """A kernel on one GPU; a call copies its arrays there, waits, and returns the outputs in memory of the host.
+
+    Neighboring runs are next to each other in the memory of outputs, so that a warp writes whole lines of the cache.
+    Memory is kept for the next call, which overwrites the outputs of this one except for the report.
+    """
+
+    def __init__(self, kernel: Kernel, dtype: str, device: Device) -> None:
+        """Compile the kernel, or read its PTX from the cache, and load it."""
+        self.kernel, self.dtype, self.device = kernel, np.dtype(dtype), device
+        chosen = target("ptx")
+        name = cache.digest(kernel.hash, dtype, chosen.fingerprint())
+        with compiling(kernel.name):
+            self._module = device.load(cache.fetch(name, lambda: chosen.build(chosen.emit(kernel, dtype))))
+        self._memory: dict[str, DeviceMemory] = {}
+        self._pinned: dict[str, PinnedMemory] = {}
+
+    def __call__(self, *arrays: Any, around: tuple[Event, Event] | None = None) -> tuple[np.ndarray, ...]:
+        """Return the outputs [..., core] for inputs with a leading shape, or without one: the same for all runs.
+
+        The two events `around` are recorded before and after the kernel, to measure its time.
+        """
+        inputs = self.kernel.arguments[: self.kernel.arity[0]]
+        given = [np.asarray(x, self.dtype) for x in arrays]
+        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(a.shape)] for a, x in zip(inputs, given, strict=True)))
+        runs = prod(lead)
+        extent = next((len(x) for a, x in zip(inputs, given, strict=True) if a.shape == ("t",)), 0)
+        places: list[int] = []
+        for a, x in zip(inputs, given, strict=True):
+            places += self._brought(a, x)
+        results = [self._room(a, extent, runs) for a in self.kernel.arguments[len(inputs) :]]
+        for x, memory in results:
+            places += [memory.address, x.strides[-1], *x.strides[:-1]]
+        for event in (around or ())[:1]:
+            event.record()
+        self.start(places, extent, runs)
+        for event in (around or ())[1:]:
+            event.record()
+        for x, memory in results:
+            self.device.copy(x.ctypes.data, memory.address, x.nbytes, kind="to host")
+        self.device.synchronize(0)
+        return tuple(_runs_first(x, lead) for x, _ in results)
+
+    def start(self, places: list[int], extent: int, runs: int, stream: int = 0) -> None:
+        """Queue the kernel for a number of times, the `extent`.
+
+        `places` has for each argument its address, the distance between runs and those of its axes [bytes].
+        """
+        if runs:
+            blocks = -(-runs // THREADS)
+            self.device.launch(self._module.find("kernel"), blocks, THREADS, [*places, extent, runs], stream=stream)
+
+    def resources(self) -> dict[str, int]:
+        """Return what a thread takes: registers, and local memory [bytes]."""
+        return self._module.resources("kernel")
+
+    def _brought(self, a: Argument, x: np.ndarray) -> list[int]:
+        """Copy an input to the GPU; return its address, the distance between runs and those of its axes [bytes]."""
+        own = x.ndim > len(a.shape)
+        x = x.reshape(-1, *x.shape[x.ndim - len(a.shape) :]) if own else x
+        near = own and x.strides[0] == x.itemsize  # neighboring runs are next to each other, and stay so
+        x = np.asarray(x.T, order="C").T if near else np.asarray(x, order="C")
+        strides = x.strides if own else (0, *x.strides)
+        memory = self._kept(a.name, x.nbytes)
+        self.device.copy(memory.address, x.ctypes.data, x.nbytes, kind="to device")
+        return [memory.address, *strides]
+
+    def _room(self, a: Argument, extent: int, runs: int) -> tuple[np.ndarray, DeviceMemory]:
+        """Return memory for an output, of the host and of the GPU."""
+        shape = (*(extent if n == "t" else int(n) for n in a.shape), runs)
+        size = prod(shape) * self.dtype.itemsize
+        if a.name == "report" or not PINNED[0] <= size <= PINNED[1]:
+            return np.empty(shape, self.dtype), self._kept(a.name, size)
+        staged = self._pinned.get(a.name)
+        if staged is None or staged.size < size:
+            self._pinned.pop(a.name, None)
+            staged = self._pinned[a.name] = self.device.pinned(size)
+        return staged.array(shape, self.dtype), self._kept(a.name, size)
+
+    def _kept(self, name: str, size: int) -> DeviceMemory:
+        """Return the memory of an argument, allocated anew if the former is too small."""
+        found = self._memory.get(name)
+        if found is None or found.size < size:
+            found = None
+            self._memory.pop(name, None)  # freed before the new memory is allocated
+            found = self._memory[name] = self.device.allocate(size)
+        return found
+
+
+def _runs_first(x: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
+    """Return a view [..., core] of an array [core, runs]."""
+    core = x.ndim - 1
+    return np.moveaxis(x.reshape(*x.shape[:-1], *lead), range(core), range(-core, 0))

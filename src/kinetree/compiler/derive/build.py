@@ -10,9 +10,8 @@ from ..lower import build as lower
 from ..lower.build import Request, signature
 from ..lower.derivatives import COORDINATES, Derivative
 from .closed import closed_accelerations, product_of_accelerations
-from .jacobians import Chart, Charts, cheapest, derivative
+from .jacobians import Chart, Charts, cheapest, derivative, hvp, jvp, vjp
 from .pages import page
-from .products import hvp, jvp, vjp
 from .singular_loops import guard_rank, required_rank
 
 SHORT = 400

@@ -19,8 +19,7 @@ from ...model.mechanism import Mechanism
 from ..ir.program import Array, Program
 from ..lower import build as lower
 from ..lower.build import Request, signature, tree_maker
-from . import products
-from .jacobians import MODES, Charts, differentiate_recorded, directions, weight
+from .jacobians import MODES, Charts, differentiate_recorded, directions, jvp, vjp, weight
 from .jacobians import derivative as jacobian
 from .recorded import Recorded, trace_inputs
 
@@ -178,7 +177,7 @@ class _Products:
         n = self.mechanism.nv
         torques = list(known["tangent_tau"]) if "tau" in self.wrt else [0.0] * n
         if self._moved:
-            changes = _output(products.jvp(inverse, self._moved, charts=self.charts), known)
+            changes = _output(jvp(inverse, self._moved, charts=self.charts), known)
             torques = [a - b for a, b in zip(torques, changes, strict=True)]
         return [self._solved(known, torques)]
 
@@ -187,7 +186,7 @@ class _Products:
         y = self._solved(known, known["cotangent"])
         if not self._moved:
             return [y]
-        program = products.vjp(inverse, self._moved, charts=self.charts)
+        program = vjp(inverse, self._moved, charts=self.charts)
         return self._ordered(_outputs_of_accelerations(program, {**known, "cotangent_tau": y}), y)
 
     def _hvp(self, inverse: Program, known: Scalars) -> list[list[Scalar]]:
@@ -197,12 +196,12 @@ class _Products:
         dy = [0.0] * self.mechanism.nv
         product = self._program(inertia_product, "qdd")
         if shared := [x for x in self._moved if any(x == a.name for a in product.inputs)]:
-            changes = _output(products.jvp(product, shared, charts=self.charts), {**known, "qdd": y})
+            changes = _output(jvp(product, shared, charts=self.charts), {**known, "qdd": y})
             dy = self._solved(known, [-x for x in changes])
         if not self._moved:
             return [dy]
-        gradient = products.vjp(inverse, self._moved, charts=self.charts)
-        program = products.jvp(gradient, (*self._moved, "qdd", "cotangent_tau"), charts=self.charts)
+        gradient = vjp(inverse, self._moved, charts=self.charts)
+        program = jvp(gradient, (*self._moved, "qdd", "cotangent_tau"), charts=self.charts)
         found = _outputs_of_accelerations(
             program, {**known, "cotangent_tau": y, "tangent_qdd": dqdd, "tangent_cotangent_tau": dy}
         )

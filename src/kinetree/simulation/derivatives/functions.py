@@ -15,7 +15,7 @@ from ..._support.checks import leading_shape, real_array
 from ..._support.progress import show_progress
 from ...algebra.arrays import Numbers
 from ...backends.autograd import Node, needs_gradient, record_node
-from ...backends.callbacks import called_back
+from ...backends.jax_products import called_back
 from ...backends.mirrored import parameter_argument
 from ...errors import AssemblyError, InputError, KinetreeError, brief, unknown_name
 from ...model.mechanism import Mechanism, in_order

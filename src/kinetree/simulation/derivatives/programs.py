@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...compiler.derive.products import jvp, vjp
+from ...compiler.derive.jacobians import jvp, vjp
 from ...compiler.derive.recorded import Recorded, trace_inputs
 from ...compiler.ir.program import Array, Program
 from ...errors import InputError

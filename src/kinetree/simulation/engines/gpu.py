@@ -29,7 +29,7 @@ from .native import acting_on
 from .pieces import PIECE, Pace
 
 if TYPE_CHECKING:
-    from ...backends.cuda.lane_kernel import LaneKernel
+    from ...backends.cuda.code import LaneKernel
     from ...backends.cuda.libraries import Library
     from ...targets.ptx.driver import Device
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...compiler.derive.products import vjp
+from ...compiler.derive.jacobians import vjp
 from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel, Kind

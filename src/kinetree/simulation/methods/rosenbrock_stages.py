@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.derive.products import jvp
+from ...compiler.derive.jacobians import jvp
 from ...compiler.ir.program import Program
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value

@@ -19,7 +19,7 @@ from ..closing import Baumgarte, Closer, CompiledCloser, Loops, closing_program,
 from .protocol import Integrator, Scheme
 
 if TYPE_CHECKING:
-    from ...backends.cuda.lane_kernel import LaneKernel
+    from ...backends.cuda.code import LaneKernel
     from ...targets.ptx.driver import Device
 
 
@@ -86,7 +86,7 @@ class Stepper:
         return self._on_device(self.register_kernel)
 
     def _on_device(self, kernel: Kernel) -> LaneKernel:
-        from ...backends.cuda.lane_kernel import LaneKernel
+        from ...backends.cuda.code import LaneKernel
 
         assert self.device is not None, "a kernel on a GPU requires one"
         return LaneKernel(kernel, self.dtype, self.device)

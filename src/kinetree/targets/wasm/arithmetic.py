@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...compiler.ir.operations import BOOLEANS, OPERATIONS, Op
 from ...compiler.ir.program import Program
+from .elementary import SIZES as GROUPS
 from .module import PLAIN, Module, access, body, code, indexed_instruction, integer, real
-from .sines import SIZES as GROUPS
 from .values import Token, assign
 
 REALS = {"float64": "f64", "float32": "f32"}
