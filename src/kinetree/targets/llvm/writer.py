@@ -371,7 +371,8 @@ def constant_module(name: str, **more: int) -> str:
     def value(found: re.Match[str]) -> str:
         name, _, member = found[1].partition(".")
         x = known[name] if name in known else getattr(abi, name)
-        return str(x) if isinstance(x, str) else str(int(getattr(x, member) if member else x))
+        number = getattr(x, member) if member else x
+        return str(int(number)) if isinstance(number, int) else str(number)
 
     text = Path(__file__).with_name(name).read_text(encoding="ascii")
     return re.sub(r"\$([A-Z]\w*(?:\.\w+)?)", value, text)
