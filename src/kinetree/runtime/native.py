@@ -23,26 +23,25 @@ from ..targets.abi import (
     ARRAYS,
     DENSE,
     DIMENSIONS,
+    FASTCALL_WITH_KEYWORDS,
     NATIVE,
     NPY_DOUBLE,
+    NPY_TYPES,
     POINTERS,
     SHAPE_WORDS,
     SHAPES,
     STEPS,
     WORDS,
     Entry,
+    NumpyTable,
     Offset,
+    UfuncOffset,
     Word,
 )
 from ..targets.protocol import Loaded, Unit
 from .cache import digest, fetch
 
 # --- Registration of a native kernel as a NumPy generalized ufunc, by NumPy's C interface ---
-
-FROM_SIGNATURE = 31  # PyUFunc_FromFuncAndDataAndSignature in NumPy's table of ufunc functions
-TYPES = {"float64": 12, "float32": 11}  # NPY_DOUBLE, NPY_FLOAT
-FUNCTIONS_OFFSET, DATA_OFFSET, NAME_OFFSET, OBJECT_OFFSET = 32, 40, 56, 88
-"""The places of the fields `functions`, `data`, `name` and `obj` of PyUFuncObject on 64-bit machines [bytes]."""
 
 
 def register(address: int, counter: Any, name: str, doc: str, signature: str, arity: tuple[int, int],
@@ -52,7 +51,7 @@ def register(address: int, counter: Any, name: str, doc: str, signature: str, ar
     nin, nout = arity
     functions = (ctypes.c_void_p * 1)(address)
     data = (ctypes.c_void_p * 1)(ctypes.addressof(counter))
-    types = (ctypes.c_char * (nin + nout))(*([TYPES[dtype]] * (nin + nout)))
+    types = (ctypes.c_char * (nin + nout))(*([NPY_TYPES[dtype]] * (nin + nout)))
     texts = [ctypes.create_string_buffer(s.encode()) for s in (name, doc, signature)]
     make = ctypes.PYFUNCTYPE(
         ctypes.py_object,
@@ -61,7 +60,7 @@ def register(address: int, counter: Any, name: str, doc: str, signature: str, ar
         *[ctypes.c_void_p] * 2,
         ctypes.c_int,
         ctypes.c_void_p,
-    )(address_table("_UFUNC_API")[FROM_SIGNATURE])
+    )(address_table("_UFUNC_API")[NumpyTable.NEW_UFUNC])
     ufunc = make(
         ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types), 1, nin, nout, -1,
         ctypes.addressof(texts[0]), ctypes.addressof(texts[1]), 0, ctypes.addressof(texts[2]),
@@ -101,8 +100,8 @@ _forever: list[Any] = []
 def _tie(ufunc: np.ufunc, name_address: int, kept: tuple) -> None:
     """Make the ufunc own `kept` by its field `obj`; if its memory layout is different, keep both forever."""
     base = id(ufunc)
-    name = ctypes.c_void_p.from_address(base + NAME_OFFSET).value
-    field = ctypes.c_void_p.from_address(base + OBJECT_OFFSET)
+    name = ctypes.c_void_p.from_address(base + UfuncOffset.NAME).value
+    field = ctypes.c_void_p.from_address(base + UfuncOffset.OBJECT)
     if ctypes.sizeof(ctypes.c_void_p) == 8 and name == name_address and not field.value:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
         field.value = id(kept)
@@ -112,7 +111,7 @@ def _tie(ufunc: np.ufunc, name_address: int, kept: tuple) -> None:
 
 def loop_of(ufunc: np.ufunc) -> tuple[int, int]:
     """Return the addresses of the inner loop of a gufunc and of the loop's last argument."""
-    places = (ctypes.c_void_p.from_address(id(ufunc) + k).value or 0 for k in (FUNCTIONS_OFFSET, DATA_OFFSET))
+    places = (ctypes.c_void_p.from_address(id(ufunc) + k).value or 0 for k in (UfuncOffset.FUNCTIONS, UfuncOffset.DATA))
     function, data = (ctypes.c_void_p.from_address(x).value or 0 for x in places)
     return function, data
 
@@ -213,10 +212,8 @@ def _registered(unit: Program | Kernel, signature: str, arity: tuple[int, int], 
 # depends on the layout of objects in memory. Where the layout is different, there are no direct calls.
 
 
-FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
 OUT = sys.intern("out")
 """The name of the only option of direct calls: Python interns the names of keywords, so that its address is known."""
-ARRAY_TYPE, AS_RESULT, NEW_ARRAY = 2, 76, 93  # PyArray_Type, PyArray_Return, PyArray_New in NumPy's table of functions
 
 
 @dataclass(frozen=True)
@@ -370,9 +367,9 @@ def _interface() -> dict[Word, int]:
         Word.RESTORE_THREAD: "PyEval_RestoreThread",
     }
     return {
-        Word.ARRAY_TYPE: numpy[ARRAY_TYPE],
-        Word.NEW_ARRAY: numpy[NEW_ARRAY],
-        Word.AS_RESULT: numpy[AS_RESULT],
+        Word.ARRAY_TYPE: numpy[NumpyTable.ARRAY_TYPE],
+        Word.NEW_ARRAY: numpy[NumpyTable.NEW_ARRAY],
+        Word.AS_RESULT: numpy[NumpyTable.AS_RESULT],
         Word.TUPLE_TYPE: id(tuple),
         Word.NAME_OUT: id(OUT),
     } | {word: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for word, name in names.items()}

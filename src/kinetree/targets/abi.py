@@ -91,7 +91,29 @@ class Offset(IntEnum):
     TYPE_NUMBER = 28
 
 
-NPY_DOUBLE = 12
+class UfuncOffset(IntEnum):
+    """Offsets of fields [bytes] in PyUFuncObject of NumPy on 64 bits."""
+
+    FUNCTIONS = 32
+    DATA = 40
+    NAME = 56
+    OBJECT = 88  # what the ufunc owns
+
+
+class NumpyTable(IntEnum):
+    """Places in NumPy's tables of functions: _UFUNC_API, and _ARRAY_API for the others."""
+
+    NEW_UFUNC = 31  # PyUFunc_FromFuncAndDataAndSignature
+    ARRAY_TYPE = 2  # PyArray_Type
+    AS_RESULT = 76  # PyArray_Return
+    NEW_ARRAY = 93  # PyArray_New
+
+
+FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+"""METH_FASTCALL | METH_KEYWORDS of Python."""
+NPY_TYPES = {"float64": 12, "float32": 11}
+"""NPY_DOUBLE and NPY_FLOAT."""
+NPY_DOUBLE = NPY_TYPES["float64"]
 NATIVE = ord("=")
 ALIGNED, MAY_WRITE = 0x0100, 0x0400
 """NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE."""

@@ -13,6 +13,7 @@ import gpu_on_cpu
 import kinetree as kt
 from assembler import assembled, needs_ptxas
 from closed_mechanisms import closed_mechanisms, library_state, motion
+from kinetree import library
 from kinetree.algebra import scalars
 from kinetree.compiler.ir.program import Program
 from kinetree.errors import InputError
@@ -197,7 +198,7 @@ def test_ptx_is_assembled(name, dtype, tmp_path):
 
 @needs_ptxas
 @pytest.mark.slow
-@pytest.mark.parametrize("name", kt.library.names())
+@pytest.mark.parametrize("name", library.names())
 def test_ptx_of_the_library(name, tmp_path):
     """Assemble the forward dynamics of every mechanism of the library, and compare them on this processor."""
     system = kt.load(name)
