@@ -10,7 +10,7 @@ from book import Section
 from kinetree.compiler.ir.program import Program
 from kinetree.runtime.native import core_signature, register
 from kinetree.targets import target
-from kinetree.targets.llvm import prefetch
+from kinetree.targets.llvm import cache_lines
 from measure import Contender, Disagreement, Figure, interleaved, ratio
 from report import Table
 from robots import FUNCTIONS, ROBOTS, TITLE
@@ -53,7 +53,7 @@ def times(program: Program, n: int, rounds: int) -> tuple[list[float], list[floa
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(n, *a.shape)) for a in program.inputs]
     out, other = (np.empty((n, *program.outputs[0].shape)) for _ in range(2))
-    codes = {"with": compiled(program, prefetch.SPACING), "without": compiled(program, NEVER)}
+    codes = {"with": compiled(program, cache_lines.SPACING), "without": compiled(program, NEVER)}
     codes["with"](*arrays, out=out)
     codes["without"](*arrays, out=other)
     if not np.array_equal(out, other):
@@ -64,12 +64,12 @@ def times(program: Program, n: int, rounds: int) -> tuple[list[float], list[floa
 
 def compiled(program: Program, spacing: int) -> np.ufunc:
     """Return a gufunc with prefetch if it has a number of operations per line, compiled without the cache."""
-    kept, native = prefetch.SPACING, target()
-    prefetch.SPACING = spacing
+    kept, native = cache_lines.SPACING, target()
+    cache_lines.SPACING = spacing
     try:
         code = native.load(native.build(native.emit(program, "float64")))
     finally:
-        prefetch.SPACING = kept
+        cache_lines.SPACING = kept
     signature, arity = core_signature(program.inputs, program.outputs), (len(program.inputs), len(program.outputs))
     counts = (ctypes.c_int64 * 2)()
     return register(code.find("kernel"), counts, program.name, signature, signature, arity, "float64", code)

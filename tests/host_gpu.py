@@ -12,7 +12,7 @@ import pytest
 
 import gpu_on_cpu
 import kinetree as kt
-from kinetree.backends.cuda import lane_kernel, system
+from kinetree.backends.cuda import code, system
 from kinetree.targets import ptx, target
 
 
@@ -29,10 +29,10 @@ class HostDevice:
     interrupt: int = -1
     sources: list[str] = field(default_factory=list)
 
-    def load(self, code: bytes) -> SimpleNamespace:
+    def load(self, ptx: bytes) -> SimpleNamespace:
         """Compile the assembly of a kernel for this processor."""
-        self.sources.append(code.decode())
-        loaded = gpu_on_cpu.hosted(code.decode())
+        self.sources.append(ptx.decode())
+        loaded = gpu_on_cpu.hosted(ptx.decode())
         return SimpleNamespace(find=loaded.find, code=loaded, resources=lambda entry: {"registers": 40, "local": 8})
 
     def launch(self, function: int, blocks: int, threads: int, arguments: list[int], *, stream: int) -> None:
@@ -103,7 +103,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> HostDevice:
     found = SimpleNamespace(device=lambda index=0: device)
     monkeypatch.setattr(system, "driver", lambda: found)
     monkeypatch.setattr(ptx.driver, "driver", lambda: found)
-    monkeypatch.setattr(lane_kernel, "target", lambda name: HostTarget())
-    monkeypatch.setattr(lane_kernel, "THREADS", 4)
-    monkeypatch.setattr(lane_kernel, "PINNED", (0, 1 << 20))
+    monkeypatch.setattr(code, "target", lambda name: HostTarget())
+    monkeypatch.setattr(code, "THREADS", 4)
+    monkeypatch.setattr(code, "PINNED", (0, 1 << 20))
     return device

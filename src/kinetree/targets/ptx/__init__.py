@@ -17,7 +17,7 @@ from ..llvm.lane_statements import Statements
 from ..llvm.scalar import Entries, OwnFunctions
 from ..llvm.writer import SCALARS, Text, Writer
 from ..protocol import Loaded, Unit
-from .driver import driver
+from . import driver
 from .entries import emit
 from .head import REGISTERS
 from .schedule import schedule
@@ -174,7 +174,7 @@ class PTX:
 
     def load(self, code: bytes) -> Loaded:
         """Load PTX into the memory of the first GPU, whose driver compiles it."""
-        return driver().device().load(code)
+        return driver.driver().device().load(code)
 
 
 # --- PTX as a file, for hosts that load it with the CUDA driver themselves ---
