@@ -68,6 +68,16 @@ class Let:
     op: str
     args: tuple[Operand | str, ...]
 
+    @property
+    def array(self) -> str:
+        """The memory or the array of which an operation reads an entry."""
+        return str(self.args[0])
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands: the indices of the entry if an operation reads one, otherwise all arguments."""
+        return tuple(x for x in self.args if not isinstance(x, str))
+
 
 @dataclass(frozen=True)
 class Store:

@@ -99,7 +99,7 @@ class _Machine:
 
     def let(self, s: Let) -> None:
         if s.op in PLAIN:
-            self.values[s.to] = PLAIN[s.op](*map(self.read, s.args))  # type: ignore[arg-type]
+            self.values[s.to] = PLAIN[s.op](*map(self.read, s.operands))
             return
         special: dict[str, Callable[..., Any]] = {
             "number": self.dtype.type,
@@ -109,14 +109,13 @@ class _Machine:
             "extent": lambda: self.extent,
         }
         if s.op in special:
-            self.values[s.to] = special[s.op](*map(self.read, s.args))  # type: ignore[arg-type]
+            self.values[s.to] = special[s.op](*map(self.read, s.operands))
             return
-        name, *indices = s.args
         if s.op == "load":
-            self.values[s.to] = self.memory[str(name)][self._place(str(name), indices[0])].copy()
+            self.values[s.to] = self.memory[s.array][self._place(s.array, s.operands[0])].copy()
         else:
-            places = tuple(int(self.read(x)) for x in indices)  # type: ignore[arg-type]
-            self.values[s.to] = self.samples[name][(0 if s.op == "shared" else self.lane, *places)]
+            places = tuple(int(self.read(x)) for x in s.operands)
+            self.values[s.to] = self.samples[s.array][(0 if s.op == "shared" else self.lane, *places)]
 
     def _place(self, memory: str, index: Any) -> tuple[Any, ...]:
         """Return the entry of a block that is read or written, in all lanes or in one."""

@@ -126,12 +126,12 @@ class _Writer:
 
     def _operation(self, s: form.Let) -> str:
         if s.op == "load":
-            return self._entry(str(s.args[0]), s.args[1])
+            return self._entry(s.array, s.operands[0])
         if s.op in ("own", "shared"):
-            return self._element(str(s.args[0]), s.args[1:])
+            return self._element(s.array, s.operands)
         if s.op == "extent":
             return "nt"
-        x = [self.text(a) for a in s.args]  # type: ignore[arg-type]
+        x = [self.text(a) for a in s.operands]
         if s.op == "choose":
             return f"((const {self.real}[]){{{', '.join(x[1:])}}})[{x[0]}]"
         if s.op in BINARY:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import IO
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -73,8 +74,10 @@ def _by_child(assembly: str, triple: str, options: Options) -> bytes | None:
         return None
     if process is None:
         return None
+    given, taken = process.stdin, process.stdout
+    assert given is not None and taken is not None  # they are pipes
     answer: list[bytes] = []
-    talk = threading.Thread(target=_talk, args=(process, head + b"\n" + text, answer), daemon=True)
+    talk = threading.Thread(target=_talk, args=(given, taken, head + b"\n" + text, answer), daemon=True)
     with process:
         try:
             if not _begun(talk):
@@ -87,7 +90,7 @@ def _by_child(assembly: str, triple: str, options: Options) -> bytes | None:
             if talk.ident is not None:
                 talk.join()
             with suppress(OSError):  # a message under way is lost
-                process.stdin.close()  # type: ignore[union-attr]
+                given.close()
     length, _, code = answer[0].partition(b"\n") if answer else (b"", b"", b"")
     return code if length == b"%d" % len(code) else None  # the status is unknown where the caller ignores SIGCHLD
 
@@ -101,12 +104,12 @@ def _begun(thread: threading.Thread) -> bool:
     return True
 
 
-def _talk(process: subprocess.Popen, message: bytes, answer: list[bytes]) -> None:
+def _talk(given: IO[bytes], taken: IO[bytes], message: bytes, answer: list[bytes]) -> None:
     """Give a child process its input and keep its whole output; its input stays open, since the child ends with it."""
     with suppress(OSError):  # the child was killed
-        process.stdin.write(message)  # type: ignore[union-attr]
-        process.stdin.flush()  # type: ignore[union-attr]
-        answer.append(process.stdout.read())  # type: ignore[union-attr]
+        given.write(message)
+        given.flush()
+        answer.append(taken.read())
 
 
 def _started() -> subprocess.Popen | None:

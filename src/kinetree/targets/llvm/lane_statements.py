@@ -84,10 +84,10 @@ class Statements:
         if s.op == "load":
             return self._load(s)
         if s.op in ("own", "shared"):
-            return self.t.new(f"load {self.lanes.scalar}, ptr {self._place(str(s.args[0]), s.args[1:], s.op)}")
+            return self.t.new(f"load {self.lanes.scalar}, ptr {self._place(s.array, s.operands, s.op)}")
         if s.op == "extent":
             return "%count"
-        return self._arithmetic(s, s.args)  # type: ignore[arg-type]
+        return self._arithmetic(s, s.operands)
 
     def _arithmetic(self, s: form.Let, args: tuple[Operand, ...]) -> str:
         t, T, x = self.t, self.type(s.kind), [self.text(a) for a in args]
@@ -182,8 +182,8 @@ class Statements:
 
     def _gathered(self, s: form.Let) -> str:
         """Write a load with an index per lane."""
-        T, name, places = self._entries(str(s.args[0]), s.args[1])  # type: ignore[arg-type]
-        L, align = self.lanes.count, self.width(self.kinds[str(s.args[0])]) // self.lanes.count
+        T, name, places = self._entries(s.array, s.operands[0])
+        L, align = self.lanes.count, self.width(self.kinds[s.array]) // self.lanes.count
         full = f"@llvm.masked.gather.{name}"
         self.t.used.add(f"declare {T} {full}(<{L} x ptr>, i32, <{L} x i1>, {T})")
         given = f"<{L} x ptr> {places}, i32 {align}, <{L} x i1> splat (i1 true), {T} poison"
@@ -200,15 +200,15 @@ class Statements:
         self.t.used.add(f"declare void {full}({T}, <{L} x ptr>, i32, <{L} x i1>)")
         self.t.put(f"  call void {full}({T} {x}, <{L} x ptr> {places}, i32 {align}, <{L} x i1> splat (i1 true))")
 
-    def _of_lanes(self, index: Operand | str) -> bool:
+    def _of_lanes(self, index: Operand) -> bool:
         """Return whether each lane has an index of its own in the current block."""
-        return self.kind(index) is Kind.INDEX and self.wide(Kind.INDEX)  # type: ignore[arg-type]
+        return self.kind(index) is Kind.INDEX and self.wide(Kind.INDEX)
 
     def _load(self, s: form.Let) -> str:
-        if self._of_lanes(s.args[1]):
+        if self._of_lanes(s.operands[0]):
             x, T = self._gathered(s), f"<{self.lanes.count} x i8>"
             return self.t.new(f"icmp ne {T} {x}, zeroinitializer") if s.kind is Kind.MASK else x
-        kind, T, place, align = self._entry(str(s.args[0]), s.args[1])  # type: ignore[arg-type]
+        kind, T, place, align = self._entry(s.array, s.operands[0])
         x = self.t.new(f"load {T}, ptr {place}, align {min(align, 64)}")
         return self.t.new(f"icmp ne {T} {x}, zeroinitializer") if self.element(kind) == "i1" else x
 
@@ -347,4 +347,4 @@ def calls_programs(body: Iterable[Statement]) -> bool:
 def arguments_of(body: Iterable[Statement]) -> set[str]:
     """Return the arguments whose own samples statements read or write."""
     written = {s.argument for s in every(body) if isinstance(s, form.Put)}
-    return written | {str(s.args[0]) for s in every(body) if isinstance(s, form.Let) and s.op == "own"}
+    return written | {s.array for s in every(body) if isinstance(s, form.Let) and s.op == "own"}

@@ -106,8 +106,10 @@ class ObjectCode:
     def emit(self, unit: Unit, dtype: str) -> bytes:
         """Return the object file of a Program, or of a kernel for one run per call."""
         chosen, layout = processor(self.name), target_machine(self.name).target_data
-        head = f'source_filename = "{unit.name}"\ntarget datalayout = "{layout}"\ntarget triple = "{chosen.triple}"\n'  # type: ignore
-        return compile_in_child(head + assembly(unit, dtype), chosen.triple, chosen.options)
+        text = assembly(unit, dtype)
+        assert isinstance(unit, Program | Kernel)
+        head = f'source_filename = "{unit.name}"\ntarget datalayout = "{layout}"\ntarget triple = "{chosen.triple}"\n'
+        return compile_in_child(head + text, chosen.triple, chosen.options)
 
 
 def assembly(unit: Unit, dtype: str) -> str:

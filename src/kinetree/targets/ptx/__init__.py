@@ -185,6 +185,8 @@ class PTXFile:
 
     def emit(self, unit: Unit, dtype: str) -> str:
         """Return the PTX of a unit."""
-        target, name = PTX(), unit.name  # type: ignore[union-attr]
-        source = target.emit(unit, dtype).replace("@kernel(", f"@{name}(").replace("@rows(", f"@{name}_rows(")
-        return target.build(source).decode()
+        target = PTX()
+        source = target.emit(unit, dtype)
+        assert isinstance(unit, Program | Kernel)  # others are refused
+        named = source.replace("@kernel(", f"@{unit.name}(").replace("@rows(", f"@{unit.name}_rows(")
+        return target.build(named).decode()

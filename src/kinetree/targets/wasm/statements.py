@@ -48,11 +48,11 @@ class Statements:
     def _operation(self, s: form.Let) -> Code:
         push, number = self.values.push, self.number
         if s.op == "load":
-            memory = str(s.args[0])
-            address, offset = self._entry(memory, s.args[1])
+            memory = s.array
+            address, offset = self._entry(memory, s.operands[0])
             return [*address, access(f"{self.memory[memory]}.load", offset)]
         if s.op in ("own", "shared"):
-            return [*self._place(str(s.args[0]), s.args[1:]), access(f"{number}.load", 0)]
+            return [*self._place(s.array, s.operands), access(f"{number}.load", 0)]
         if s.op == "extent":
             return [indexed_instruction("local.get", self.extent) + PLAIN["i64.extend_i32_u"]]
         if s.op == "choose":

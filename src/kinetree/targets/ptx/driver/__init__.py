@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache, cached_property
 
 from ....errors import InputError
+from . import library
 from .device import Device, DeviceMemory, Event, Module, PinnedMemory, Stream
-from .library import DriverError, Library, library
+from .library import DriverError, Library
 
 __all__ = ["Device", "DeviceMemory", "Driver", "DriverError", "Event", "Module", "PinnedMemory", "Stream", "driver"]
 
@@ -47,4 +48,4 @@ class Driver:
 @cache
 def driver() -> Driver:
     """Return the driver; InputError if this machine has none, or one that is too old."""
-    return Driver(library())
+    return Driver(library.library())
