@@ -10,7 +10,7 @@ from typing import Any
 
 from .._support import optional
 from ..errors import InputError
-from ..runtime.derived import Pullback, Pushforward, pullback, pushforward
+from ..runtime.derived import Derivable, Pullback, Pushforward, pullback, pushforward
 
 
 def needs_gradient(tensors: Sequence[Any]) -> bool:
@@ -49,16 +49,21 @@ class Node:
         return (*self.inputs, *{VALUE: (), FORWARD: self.inputs, REVERSE: self.outputs}[kind])
 
 
-def node_of(function: Any, forward: Callable[..., Any], run: Callable[..., Any], fixed: Sequence[Any] = ()) -> Node:
+def node_of(
+    function: Derivable, forward: Callable[..., Any], run: Callable[..., Any], fixed: Sequence[Any] = ()
+) -> Node:
     """Return the node of a compiled function, which `forward` calls and `run` its products.
 
     `fixed` are the values of its last inputs, which have no gradients and are no arguments of `forward`.
     """
     inputs = function.inputs[: len(function.inputs) - len(fixed)]
     return Node(
-        forward, lambda: pullback(function, run, fixed), lambda: pushforward(function, run, fixed),
-        [len(a.shape) for a in inputs], [len(a.shape) for a in function.outputs],
-    )  # fmt: skip
+        forward,
+        lambda: pullback(function, run, fixed),
+        lambda: pushforward(function, run, fixed),
+        [len(a.shape) for a in inputs],
+        [len(a.shape) for a in function.outputs],
+    )
 
 
 def refuse_out(name: str, out: Any) -> None:
@@ -80,7 +85,7 @@ def record_node(node: Node, tensors: Sequence[Any]) -> Any:
 
 
 def _has_memory(x: Any) -> bool:
-    """Return whether a tensor has memory of its own, which those of torch.func's transformations have not."""
+    """Return whether a tensor has memory of its own; tensors in torch.func's transformations have none."""
     try:
         x.data_ptr()
     except RuntimeError:

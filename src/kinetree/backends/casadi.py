@@ -25,7 +25,7 @@ FORMS = ("sx", "native")
 
 
 def casadi_function(system: CompiledMechanism, name: str, *, form: str = "sx", **options: Any) -> Any:
-    """Return a function of a mechanism as a casadi.Function; the options are those of `system.function`."""
+    """Return a function of a mechanism as a casadi.Function; with the options of `system.function`."""
     casadi()
     if form not in FORMS:
         raise InputError(f"form is {form!r}; expected 'sx' for an expression, or 'native' for compiled code")
@@ -48,8 +48,7 @@ def casadi_function(system: CompiledMechanism, name: str, *, form: str = "sx", *
 
 # --- Native code as callbacks of CasADi, whose derivatives of all orders are compiled Programs with known sparsity.
 #
-# CasADi stores matrices column by column, and only their nonzeros. A callback therefore runs a Program on vectors:
-# the
+# CasADi stores matrices column by column, and only their nonzeros. A callback therefore runs a Program on vectors: the
 # entries of each input in this order, and the nonzeros of each output.
 
 _kept: list[Any] = []
@@ -60,7 +59,7 @@ _kept: list[Any] = []
 class Node:
     """A Program on vectors with the sparsity of its matrices; `used` are the inputs that the Program reads.
 
-    `jacobian` returns the Program of the Jacobian, whose inputs are those of `program` and whose outputs are matrices
+    `jacobian` returns the Program of the Jacobian, which has the inputs of `program`, and whose outputs are matrices
     with a row per nonzero of an output and a column per entry of an input.
     """
 
@@ -82,7 +81,7 @@ def native(function: Function, straight: Program) -> Any:
     m = function.mechanism
 
     def jacobian() -> Program:
-        # without quaternions the tangent space is that of the coordinates, and has shorter Programs
+        # without quaternions, coordinates are displaced one by one in the tangent space too, with shorter Programs
         found = derive(function, "jacobian", None, tangent=m.nq == m.nv).program
         assert isinstance(found, Program)  # derivatives are straight-line code
         return _jacobian_by_columns(found, function)
@@ -225,7 +224,7 @@ def _columns(shape: tuple[int, ...]) -> list[int]:
 
 
 def _by_columns(program: Program) -> Program:
-    """Return a Program on vectors whose entries are those of the matrices, column by column."""
+    """Return a Program on vectors, which have the entries of the matrices column by column."""
     results = []
     for a, entries in zip(program.outputs, program.results, strict=True):
         results.append(tuple(k for _, k in sorted(zip(_columns(a.shape), entries, strict=True))))

@@ -152,8 +152,8 @@ def called_back(
     """Return a function of JAX arrays with gradients, for jit and vmap, in float64.
 
     `run` takes arrays with one leading shape, and the shapes `inputs` behind it, and returns arrays with the shapes
-    `outputs` behind it. `pull` also takes their cotangents and returns those of its arrays. Leading shapes that fit
-    together are repeated. `forward` is the message of the error for derivatives in forward mode.
+    `outputs` behind it. `pull` also takes their cotangents and returns the cotangents of its arrays. Leading shapes
+    that fit together are repeated. `forward` is the message of the error for derivatives in forward mode.
     """
     native = _CalledBack(run, pull, tuple(inputs), tuple(outputs), forward)
 

@@ -139,7 +139,7 @@ def step_of(acting: Acting, name: str) -> Exportable:
 
 
 def run_of(acting: Acting, name: str) -> Exportable:
-    """Return a whole run over given times; without a controller, no joint torques but those of forces act."""
+    """Return a whole run over given times; without a controller, the only joint torques are those of forces."""
     a, method = acting, _method(acting)
     whole = stepper(a.mechanism, method.scheme, a.forces, a.control, loops=a.loops, dtype=a.dtype)
     found = common(a.mechanism)

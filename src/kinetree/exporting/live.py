@@ -26,7 +26,7 @@ class LiveInputs:
     """The inputs of a live step: their places [first, count] in its argument `tau`, by name.
 
     tau = torque + stiffness (target - q) - damping qd for joints with as many coordinates as velocities, and torque for
-    the others. Wrenches [nb, 6] are those of external forces, about the origins of the bodies in their frames.
+    the others. Wrenches [nb, 6] of external forces are about the origins of the bodies in their frames.
     """
 
     mechanism: Mechanism

@@ -34,7 +34,7 @@ would take the place of another one in a shared library."""
 OBJECT_NAME = "object"
 """The name of object code in `to`, followed by a colon and a processor."""
 MOVING = ("step", "run", "rates")
-"""Functions that move a mechanism: without its contacts they would be those of another one."""
+"""Functions that move a mechanism: without its contacts they would move another one."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Options:
 
 
 def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, options: Options) -> list[Path]:
-    """Write functions and return the paths; the arguments are those of `export`."""
+    """Write functions and return the paths; with the arguments of `export`."""
     o = options
     if not isinstance(o.prefix, str):
         raise InputError(f"prefix is {brief(o.prefix)}; give the beginning of names, such as 'arm_'")
@@ -123,9 +123,13 @@ def _function(system: System, name: str, o: Options) -> list[Exportable]:
     algorithm = ALGORITHMS[name]
     frame = o.frame if algorithm.frame else None
     function = system.function(
-        name, frame=frame, axes=o.axes if algorithm.axes else None, wrenches=o.wrenches and algorithm.wrenches,
-        dtype=o.dtype, forces=None if o.passive else False,
-    )  # fmt: skip
+        name,
+        frame=frame,
+        axes=o.axes if algorithm.axes else None,
+        wrenches=o.wrenches and algorithm.wrenches,
+        dtype=o.dtype,
+        forces=None if o.passive else False,
+    )
     file = _file_name(o.prefix, name, frame)
     more = [function.exportable(file, jacobian=True)] if o.jacobian else []
     return [function.exportable(file), *more]

@@ -43,11 +43,11 @@ class CompiledMechanism:
     "float64" or "float32".
 
     The forces of the mechanism itself (its force elements, damping and friction of its joints) act in all functions as
-    they do in `simulate`: torques are those of the drives alone. `forces=False` leaves them out.
+    they do in `simulate`: torques are what the drives alone exert. `forces=False` leaves them out.
     """
 
     def __init__(self, mechanism: Mechanism, report: Report | None = None) -> None:
-        """Store a mechanism, or that of a System; functions are compiled when they are first called."""
+        """Store a mechanism, or the mechanism of a System; functions are compiled when they are first called."""
         if isinstance(mechanism, CompiledMechanism):
             report, mechanism = report or mechanism.report, mechanism.mechanism
         if not isinstance(mechanism, Mechanism):
@@ -207,7 +207,7 @@ class CompiledMechanism:
         """Return (t, dt, w, wtilde, tau), the steps of inverse dynamics: four arrays [..., nb, 6] and one [..., nv].
 
         All are about the origin of each body's own frame, in its axes: the twist, its rate with gravity as an upward
-        acceleration, the wrench of the body's own motion, and that of the body with all bodies outward of it.
+        acceleration, the wrench of the body's own motion, and the wrench of the body with all bodies outward of it.
         """
         ...
 

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..targets.abi import CORE, CREW_STEPS, MOST, Crew, Post, Share, streaming_t
 from ..targets.protocol import Loaded
 from .arguments import places_of, returned
 from .native import NativeKernel, core_signature, direct_call, is_supported, loaded_text, loop_of, register
+
+if TYPE_CHECKING:
+    from .function import Function
 
 CACHE_LINE = 64
 """The size of a cache line [bytes], at which posts begin."""
@@ -103,7 +106,7 @@ PORTION = 3e-5
 """The time of a portion of work [s]: long compared with its start, short compared with the least work."""
 
 
-def share_on_threads(function: Any, threads: int) -> Callable[..., Any]:
+def share_on_threads(function: Function, threads: int) -> Callable[..., Any]:
     """Return a function on a number of threads, which takes the arguments and the option `out` of its gufunc."""
     call = Shared(function, threads)
     k = function.executor.kernel
@@ -116,7 +119,7 @@ def share_on_threads(function: Any, threads: int) -> Callable[..., Any]:
 class Shared:
     """A function on a number of threads, for all arguments that its gufunc takes."""
 
-    def __init__(self, function: Any, threads: int) -> None:
+    def __init__(self, function: Function, threads: int) -> None:
         """Register the loop that shares samples; `function.gufunc` is native."""
         self.function = function
         self._cores = [a.shape for a in (*function.inputs, *function.outputs)]
@@ -132,9 +135,15 @@ class Shared:
         arrays = (function.inputs, function.outputs)
         arity = (len(function.inputs), len(function.outputs))
         self._loop = register(
-            code().find("loop"), self.words, function.name, "", core_signature(*arrays), arity, self._dtype.name,
+            code().find("loop"),
+            self.words,
+            function.name,
+            "",
+            core_signature(*arrays),
+            arity,
+            self._dtype.name,
             (function.gufunc, code()),
-        )  # fmt: skip
+        )
 
     def _words(self, threads: int) -> Any:
         f, words, item = self.function, (ctypes.c_int64 * Share.SIZE)(), self._dtype.itemsize
@@ -203,7 +212,7 @@ class Shared:
         return returned(results)
 
     def _lead(self, arguments: tuple, result: Any) -> tuple[int, ...]:
-        """Return the leading shape of a batch, that of the first result if it is given."""
+        """Return the leading shape of a batch: that of the first result, if it is given."""
         if result is not None:
             return result.shape[: result.ndim - len(self.function.output.shape)]
         inputs, shapes = self.function.inputs, map(np.shape, arguments)

@@ -19,7 +19,7 @@ Wrt = str | Iterable[str] | None
 
 
 def program_of(mechanism: Mechanism, request: Request) -> Program:
-    """Return the Program of a checked request; only that of a derivative needs the rules of differentiation."""
+    """Return the Program of a checked request; only derivatives need the rules of differentiation."""
     if request.derivative is None:
         return build(mechanism, request)
     from ..compiler.derive.build import build as build_derivative
@@ -53,7 +53,7 @@ class Derivable:
     def jacobian(self, wrt: Wrt = None) -> Self:
         """Return the compiled function of the Jacobians with respect to inputs by name, by default all.
 
-        Its inputs are those of this function. Its outputs are arrays [..., *output, *input], for every output and then
+        It has the inputs of this function. Its outputs are arrays [..., *output, *input], for every output and then
         for every input. Coordinates q are displaced in the tangent space, by dq at integrate(q, dq), [..., nv].
         """
         return derive(self, "jacobian", wrt)
@@ -61,14 +61,14 @@ class Derivable:
     def jvp(self, wrt: Wrt = None) -> Self:
         """Return the compiled function of the derivatives of the outputs along a tangent of each input in `wrt`.
 
-        Its inputs are those of this function, then the tangents. Its outputs have the shapes of this function's.
+        It takes the inputs of this function, then the tangents. Its outputs have the shapes of this function's outputs.
         """
         return derive(self, "jvp", wrt)
 
     def vjp(self, wrt: Wrt = None) -> Self:
         """Return the compiled function of the gradients of all outputs times cotangents, for each input in `wrt`.
 
-        Its inputs are those of this function, then a cotangent of each output. Its outputs are the derivatives of the
+        It takes the inputs of this function, then a cotangent of each output. Its outputs are the derivatives of the
         sum of all outputs, each entry times its cotangent.
         """
         return derive(self, "vjp", wrt)
@@ -76,7 +76,7 @@ class Derivable:
     def hvp(self, wrt: Wrt = None) -> Self:
         """Return the compiled function of second derivatives: `vjp` differentiated along a tangent of each input.
 
-        Its inputs are those of this function, then a cotangent of each output, then the tangents.
+        It takes the inputs of this function, then a cotangent of each output, then the tangents.
         """
         return derive(self, "hvp", wrt)
 
@@ -125,7 +125,7 @@ def pullback(function: Derivable, run: Callable[..., Any], constants: Sequence[A
     """Return the vector-Jacobian product of a function as automatic differentiation calls it.
 
     `run(function, *arrays)` runs a compiled function. `constants` are the last inputs of the function, which get no
-    cotangents; those of the others have their shapes.
+    cotangents; the cotangent of every other input has its shape.
     """
     names = [a.name for a in function.inputs[: len(function.inputs) - len(constants)]]
     gradient = entry_product(function, "vjp", names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..joints import kind
 from ..joints.random_states import drawn_coordinates
 from ..model.mechanism import Mechanism
 from .derived import derive
+
+if TYPE_CHECKING:
+    from .function import Function
 
 # --- Random inputs of functions for self-tests: awkward numbers, and states whose loops are closed ---
 
@@ -96,13 +99,13 @@ def exportable(
     return Exportable(unit, request.dtype, mechanism.name, about, found, test)
 
 
-def jacobian_exportable(function: Any, name: str) -> Exportable:
+def jacobian_exportable(function: Function, program: Program, name: str) -> Exportable:
     """Return the Jacobian of a function with respect to all its inputs, for files, under the name that CasADi expects.
 
     Coordinates are displaced entry by entry, as CasADi does.
     """
     plain = derive(function, "jacobian", None, tangent=False).exportable(f"jac_{name}")
-    unit = distinct(function.program, name)
+    unit = distinct(program, name)
     return replace(plain, nominal=tuple((a.name, a.shape) for a in unit.outputs))
 
 

@@ -202,7 +202,7 @@ class Function(Derivable):
     def __call__(self, *arguments, **options):
         """Run the gufunc without checks, with broadcasting, `out` and other options as in NumPy; NaN passes through.
 
-        Free parameters are an input after those of the state. As `parameters=`, they may also be given by name.
+        Free parameters are an input after the inputs of the state. As `parameters=`, they may also be given by name.
         """
         if "parameters" in options:
             arguments = self._with_parameters(arguments, options.pop("parameters"))
@@ -280,7 +280,7 @@ class Function(Derivable):
         from .exports import exportable, jacobian_exportable
 
         if jacobian:
-            return jacobian_exportable(self, name or program.name)
+            return jacobian_exportable(self, program, name or program.name)
 
         def other(algorithm: str) -> Function:
             return Function(self.mechanism, Request(algorithm))

@@ -1,8 +1,8 @@
 """Functions of long closed mechanisms: rolled sweeps, and the equations of a few loops solved densely in NumPy.
 
-The equations are those of dynamics/closure.py and dynamics/closed.py, on the numbers of one state. Rolled sweeps
-compute the motion of the bodies at the ends of loops. A row of J consists of the joint torques of the wrenches of a
-unit multiplier: inverse dynamics at rest without gravity. I^-1 J^T is forward dynamics under these rows. All rows
+The equations stand in dynamics/closure.py and dynamics/closed.py; here they run on the numbers of one state. Rolled
+sweeps compute the motion of the bodies at the ends of loops. A row of J consists of the joint torques of the wrenches
+of a unit multiplier: inverse dynamics at rest without gravity. I^-1 J^T is forward dynamics under these rows. All rows
 are one batch, which takes O(n) per equation with code that does not grow with n.
 """
 
@@ -130,7 +130,7 @@ class LongLoops:
         return np.array(closed.velocities(self._at_rest(q, qd, more), qd))
 
     def rows(self, q: Numbers, qd: Numbers, more: tuple) -> list[Row]:
-        """Return the equations of all loops, then those of the couplings."""
+        """Return the equations of all loops, then of the couplings."""
         states = ((q,), (q, qd), (q, qd, np.zeros_like(qd)))
         moves = [f(*state, *more) for f, state in zip(self._kinematics, states, strict=True)]
         rows = [row for x in self._loops for row in of_loop(x, _motion(x.a, moves), _motion(x.b, moves))]
@@ -197,7 +197,7 @@ def _solve(S: Numbers, b: Numbers) -> Numbers:
 class LongFunction:
     """A function of a long closed mechanism that replaces a gufunc: it broadcasts, and runs one state after the other.
 
-    The second count is that of calls with results that are not finite.
+    The second count counts the calls with results that are not finite.
     """
 
     kernel, workspace = None, 0

@@ -20,7 +20,7 @@ from ..model.mechanism import Named
 from .arguments import call_error, refuse_masked, refuse_non_finite
 from .native import direct_call
 
-# --- The options of one call of a compiled function, the same for NumPy arrays and for those of other libraries.
+# --- The options of one call of a compiled function, the same for NumPy arrays and for arrays of other libraries.
 
 LISTED = ("parameters", "wrenches", "forces", "driven", "axes", "dtype", "check", "out", "threads")
 """The options in the order of the message about others; `frame` is an argument, and `wrt` belongs to methods."""
@@ -55,18 +55,25 @@ class CallOptions(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether code and free parameters are those of a call without options."""
+        """Whether code and free parameters are the same as in a call without options."""
         return not (
-            self.frame or self.axes or self.driven or self.forces is not None
-            or self.wrenches is not None or self.parameters is not None
-        )  # fmt: skip
+            self.frame
+            or self.axes
+            or self.driven
+            or self.forces is not None
+            or self.wrenches is not None
+            or self.parameters is not None
+        )
 
     def code(self) -> dict[str, Any]:
         """Return the options on which compiled code depends in every library, for the method `function`."""
         return {
-            "frame": self.frame, "axes": self.axes, "wrenches": self.wrenches is not None, "driven": self.driven,
+            "frame": self.frame,
+            "axes": self.axes,
+            "wrenches": self.wrenches is not None,
+            "driven": self.driven,
             "forces": self.forces,
-        }  # fmt: skip
+        }
 
     def arrays(self, arrays: tuple) -> tuple:
         """Return the arrays of a call, with external wrenches if they are given."""
@@ -141,12 +148,17 @@ def _call_by_options(owner: Any, name: str, names: list[str]) -> Call:
 
 
 def _call(
-    owner: Any, name: str, frame: str | None, names: list[str], doc: str = "",
-    wrt: tuple[str, ...] | None = None, title: str | None = None,
-) -> Call:  # fmt: skip
+    owner: Any,
+    name: str,
+    frame: str | None,
+    names: list[str],
+    doc: str = "",
+    wrt: tuple[str, ...] | None = None,
+    title: str | None = None,
+) -> Call:
     """Return the function of the arrays of an algorithm, or of its Jacobians, direct if possible.
 
-    `title` is the name of the method, if it is not that of the algorithm.
+    `title` is the name of the method, if the algorithm has another one.
     """
     function = owner.function(name, frame=frame)
     chosen: dict[str, Any] = {}

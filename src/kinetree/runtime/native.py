@@ -44,8 +44,9 @@ from .cache import digest, fetch
 # --- Registration of a native kernel as a NumPy generalized ufunc, by NumPy's C interface ---
 
 
-def register(address: int, counter: Any, name: str, doc: str, signature: str, arity: tuple[int, int],
-             dtype: str, keep: Any) -> np.ufunc:  # fmt: skip
+def register(
+    address: int, counter: Any, name: str, doc: str, signature: str, arity: tuple[int, int], dtype: str, keep: Any
+) -> np.ufunc:
     """Return a gufunc that runs the kernel at an address; `keep` lives as long as the gufunc."""
     keep_freed_results()
     nin, nout = arity
@@ -62,9 +63,18 @@ def register(address: int, counter: Any, name: str, doc: str, signature: str, ar
         ctypes.c_void_p,
     )(address_table("_UFUNC_API")[NumpyTable.NEW_UFUNC])
     ufunc = make(
-        ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types), 1, nin, nout, -1,
-        ctypes.addressof(texts[0]), ctypes.addressof(texts[1]), 0, ctypes.addressof(texts[2]),
-    )  # fmt: skip
+        ctypes.addressof(functions),
+        ctypes.addressof(data),
+        ctypes.addressof(types),
+        1,
+        nin,
+        nout,
+        -1,
+        ctypes.addressof(texts[0]),
+        ctypes.addressof(texts[1]),
+        0,
+        ctypes.addressof(texts[2]),
+    )
     _tie(ufunc, ctypes.addressof(texts[0]), (functions, data, types, texts, counter, keep))
     return ufunc
 
@@ -252,8 +262,14 @@ class DirectCall(tuple):
         return self[1].__reduce__()
 
 
-def direct_call(kernel: NativeKernel, owner: Any, name: str, doc: str, constants: tuple[np.ndarray, ...],
-                fallback: Callable[..., Any]) -> Callable[..., Any] | None:  # fmt: skip
+def direct_call(
+    kernel: NativeKernel,
+    owner: Any,
+    name: str,
+    doc: str,
+    constants: tuple[np.ndarray, ...],
+    fallback: Callable[..., Any],
+) -> Callable[..., Any] | None:
     """Return a function of the arrays of one sample or of a batch; None where direct calls are impossible.
 
     `constants` are the last inputs of the kernel. The function takes the others and the option `out`, and leaves all

@@ -66,11 +66,18 @@ class RolledKernel:
             offsets[f"{name}@"] = at
             at += _padded(sizes[name])
         fields = {
-            "segment_count": len(segments), "segments": segments.ctypes.data, "frame": len(segments),
-            "table": table.ctypes.data, "entries": len(table), "code": codes.ctypes.data,
-            "shifts": shifts.ctypes.data, "vectors": at, "input_vectors": offsets["out@"],
-            "coordinates": len(b.shifts), "nv": job.mechanism.nv,
-        }  # fmt: skip
+            "segment_count": len(segments),
+            "segments": segments.ctypes.data,
+            "frame": len(segments),
+            "table": table.ctypes.data,
+            "entries": len(table),
+            "code": codes.ctypes.data,
+            "shifts": shifts.ctypes.data,
+            "vectors": at,
+            "input_vectors": offsets["out@"],
+            "coordinates": len(b.shifts),
+            "nv": job.mechanism.nv,
+        }
         if make:
             fields |= {"make_1": make.single, "make": make.wide}
         for a in (*job.inputs, Array("out", job.output.shape)):
@@ -180,7 +187,7 @@ class MatrixProgram:
     hash = cached_property(digest)
 
     def cost(self) -> dict[str, int]:
-        """Return the numbers of operations for one sample: those of the product for every column."""
+        """Return the numbers of operations for one sample: one product per column."""
         (n, _) = self.outputs[0].shape
         return {what: n * times for what, times in self.product.cost().items()}
 

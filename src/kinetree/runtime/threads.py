@@ -1,4 +1,4 @@
-"""Batches on several threads: by those of the crew, or in parts by Python where native code cannot share them."""
+"""Batches on several threads: by the crew, or in parts by Python where native code cannot share them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..errors import InputError
 from . import crew
 from .arguments import places_of, returned
 from .crew import share_on_threads
+
+if TYPE_CHECKING:
+    from .function import Function
 
 T = TypeVar("T")
 
@@ -46,7 +49,7 @@ LEAST = 1e-3
 """The least time that each thread computes [s]: on an idle machine, another thread begins up to 0.8 ms later."""
 
 BRIEF = 5e-5
-"""The longest time of a call from which that of a sample is not estimated [s]: most of it may be the call itself."""
+"""The longest call from which the time of a sample is not estimated [s]: most of it may be the call itself."""
 
 FEWEST, GROWTH = 8, 8
 """The samples that are not worth a measurement, which fill a vector, and the factor by which a trial is longer."""
@@ -83,9 +86,9 @@ class Pace:
         return max(1, min(threads, int(work / LEAST)))
 
 
-def divide_batch(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
+def divide_batch(function: Function, arguments: tuple, out: Any, threads: int) -> Any:
     """Run a batch of a compiled function on threads; no bit of the results depends on them."""
-    pace: Pace = function.pace
+    pace = function.pace
     count = _count(function.inputs, arguments)
     if count is not None and count <= pace.few:
         return function.alone(arguments, out)
@@ -156,7 +159,7 @@ def _fit(places: Sequence[Any], outputs: Sequence[Array], lead: tuple[int, ...])
 # --- Calls of a compiled function on a number of threads ---
 
 
-def on_threads(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
+def on_threads(function: Function, arguments: tuple, out: Any, threads: int) -> Any:
     """Run a batch on threads, 0 for all cores, if that shortens its time; no bit of the results depends on them."""
     if type(threads) is not int or threads < 0:
         threads = _number(threads)
@@ -170,7 +173,7 @@ def on_threads(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
     return call(*arguments) if out is None else call(*arguments, out=out)
 
 
-def _is_native(function: Any) -> bool:
+def _is_native(function: Function) -> bool:
     """Return whether native code runs all samples of a batch, and can share them with threads."""
     return crew.SUPPORTED and isinstance(function.gufunc, np.ufunc)
 

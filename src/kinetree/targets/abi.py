@@ -70,7 +70,7 @@ SHAPE_WORDS = 1 + DIMENSIONS
 """The words of a shape: the number of dimensions, and their lengths."""
 
 STEPS = SHAPES + ARRAYS * SHAPE_WORDS
-"""The place of the kernel's third argument: the strides between samples, and those of the core dimensions."""
+"""The place of the kernel's third argument: the strides between samples, and along the core dimensions."""
 
 WORDS = STEPS + ARRAYS * SHAPE_WORDS
 """The number of words."""
@@ -141,7 +141,7 @@ CREW_ARRAYS = 64
 """The largest number of inputs and outputs of a gufunc, NPY_MAXARGS of NumPy."""
 
 CREW_STEPS = 4 * CREW_ARRAYS
-"""The largest number of strides of arrays with several leading axes: one per array, and those of its core."""
+"""The largest number of strides of arrays with several leading axes: one per array, and one per core dimension."""
 
 CORE = 8
 """The words per array in the table of core dimensions."""
@@ -232,7 +232,7 @@ class Job(IntEnum):
 # --- The call frame of XLA's foreign function interface (FFI), by which JAX calls native code without Python ---
 #
 # A handler is a C function of a call frame, which holds the addresses and shapes of all buffers. The places of its
-# fields are those of xla/ffi/api/c_api.h, whose major version is 0.
+# fields are given in xla/ffi/api/c_api.h, whose major version is 0.
 
 MAJOR = 0
 """The major version of the interface, which changes if fields move."""

@@ -15,8 +15,8 @@ Unit = Program | Kernel | RolledUnit | Step | Entry | Handler | Crew
 
 A Program, a Kernel and a RolledUnit become a function `kernel`, the inner loop of a gufunc.
 A Step becomes two functions `make` and `make1`, from a block of inputs to a block of results, for a vector of samples
-and for one sample. The Entry becomes a function `entry`, see entry.py. A Handler becomes a function `handler`, see
-xla_frame.py. The Crew becomes the functions of crew.py.
+and for one sample. The Entry becomes a function `entry`, a Handler a function `handler`, and the Crew the functions
+that its class describes.
 """
 
 

@@ -120,9 +120,9 @@ class Launch:
 
 @dataclass(frozen=True)
 class Plan:
-    """A launch for which only addresses are missing, those of some arrays: inputs, then outputs.
+    """A launch that lacks only the addresses of some arrays: inputs, then outputs.
 
-    `places` are the positions of these addresses among the arguments. `shapes` are those of the outputs, for
+    `places` are the positions of these addresses among the arguments. `shapes` are the shapes of the outputs, for
     allocation. `extents` are the first byte and the end of each array, relative to its address.
     """
 
@@ -216,7 +216,7 @@ class LaneKernel:
     def start(self, places: list[int], extent: int, runs: int, stream: int = 0) -> None:
         """Queue the kernel for a number of times, the `extent`.
 
-        `places` has for each argument its address, the distance between runs and those of its axes [bytes].
+        `places` has for each argument its address, and the distances between runs and along its axes [bytes].
         """
         if runs:
             blocks = -(-runs // THREADS)
@@ -227,7 +227,7 @@ class LaneKernel:
         return self._module.resources("kernel")
 
     def _brought(self, a: Argument, x: np.ndarray) -> list[int]:
-        """Copy an input to the GPU; return its address, the distance between runs and those of its axes [bytes]."""
+        """Copy an input to the GPU; return its address, and the distances between runs and along its axes [bytes]."""
         own = x.ndim > len(a.shape)
         x = x.reshape(-1, *x.shape[x.ndim - len(a.shape) :]) if own else x
         near = own and x.strides[0] == x.itemsize  # neighboring runs are next to each other, and stay so

@@ -31,7 +31,7 @@ class Constants(tuple[float, ...]):
 class CudaFunction(Derivable):
     """A compiled function of a mechanism for arrays on GPUs, returned by `gpu.function(name)`.
 
-    A call queues one kernel on the caller's stream and returns at once. The precision is that of the arrays. With
+    A call queues one kernel on the caller's stream and returns at once. The arrays determine the precision. With
     `out`, nothing is allocated. There is no check for numbers that are not finite, which would have to wait.
     """
 
@@ -170,9 +170,14 @@ class CudaFunction(Derivable):
         return found
 
     def _out_layouts(
-        self, library: Library, results: Sequence[Any], lead: tuple[int, ...], inputs: Sequence[Layout], samples: int,
+        self,
+        library: Library,
+        results: Sequence[Any],
+        lead: tuple[int, ...],
+        inputs: Sequence[Layout],
+        samples: int,
         itemsize: int,
-    ) -> list[Layout]:  # fmt: skip
+    ) -> list[Layout]:
         """Return the layouts of the outputs; InputError if two strides cannot describe one, or it overlaps an input."""
         made = []
         for a, x in zip(self.outputs, results, strict=True):

@@ -125,7 +125,7 @@ class CudaSystem(Mirrored):
         return self._jax._call(name, arrays, options.given())
 
     def _refuse_other_devices(self, name: str, arrays: tuple) -> None:
-        """Raise InputError for arrays of JAX that are not on a GPU, or not on that of this system."""
+        """Raise InputError for arrays of JAX that are not on a GPU, or not on the GPU of this system."""
         for x in arrays:
             if not is_jax(x):
                 raise InputError(f"{name}: an array is of the type {type(x).__name__}, others are arrays of JAX")

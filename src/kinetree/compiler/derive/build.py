@@ -62,7 +62,7 @@ def _jacobian(mechanism: Mechanism, plain: Request, wanted: Derivative, charts: 
 
 
 def tangent_charts(mechanism: Mechanism, request: Request) -> dict[str, Chart]:
-    """Return the directions of the coordinates among the inputs of a request: those of joint velocities."""
+    """Return the directions of the coordinates among the inputs of a request: the joint velocities."""
     names = [a.name for a in signature(mechanism, request)[0] if a.name in COORDINATES]
     if not names:
         return {}

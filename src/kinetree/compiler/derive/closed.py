@@ -129,7 +129,7 @@ def _solution(mechanism: Mechanism, request: Request, rank: int) -> Program:
     return Program.of_trace("response", arrays, [Array("qdd", (mechanism.nv,))], trace, [results])
 
 
-# --- Products of the derivatives of forward dynamics of trees, by those of inverse dynamics ---
+# --- Products of the derivatives of forward dynamics of trees, by derivatives of inverse dynamics ---
 #
 # Accelerations satisfy tau = f(x, qdd) of inverse dynamics, with x for q, qd, wrenches and parameters. Hence
 # dqdd = I^-1 (dtau - f_x dx), and a gradient is -f_x^T y with I y = the cotangent. Only inverse dynamics is
@@ -208,7 +208,7 @@ class _Products:
         return self._ordered(found, dy)
 
     def _ordered(self, of_moved: list[list[Scalar]], of_tau: list[Scalar]) -> list[list[Scalar]]:
-        """Return the results in the order of `wrt`, those of inverse dynamics with the opposite sign."""
+        """Return the results in the order of `wrt`; results of inverse dynamics change their sign."""
         named = dict(zip(self._moved, of_moved, strict=True))
         return [of_tau if x == "tau" else [-e for e in named[x]] for x in self.wrt]
 

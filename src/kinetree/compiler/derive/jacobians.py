@@ -16,17 +16,15 @@ from .recorded import Recorded, Row, add_to, times, trace_inputs
 # --- Mixed mode: values between inputs and outputs are eliminated one by one, the one that costs least first ---
 #
 # The derivatives of all operations form a graph. A value is eliminated by adding the product of the edges to it and
-# from
-# it to the edge from each of its operands to each value that uses it. Elimination in the order of the Program is
-# forward
-# mode, in the opposite order reverse mode. Here the next value is the one with the fewest products (Markowitz).
+# from it to the edge from each of its operands to each value that uses it. Elimination in the order of the Program is
+# forward mode, in the opposite order reverse mode. Here the next value is the one with the fewest products (Markowitz).
 
 Graph = dict[Any, Row]
 """For each node the edges to its neighbors on one side, with their derivatives."""
 
 
 def eliminate(recorded: Recorded, seeds: Mapping[int, Row], targets: set[int]) -> dict[int, Row]:
-    """Return the derivatives of the target operations, by label; `seeds` are those of input operations."""
+    """Return the derivatives of the target operations, by label; `seeds` are the derivatives of input operations."""
     below, above = _graph(recorded, seeds, targets)
     left = {k for k in below if isinstance(k, int)}
     heap = [(_price(below[k], above[k]), k) for k in left]
@@ -141,7 +139,7 @@ class Chart:
 
 
 def forward(recorded: Recorded, seeds: Mapping[int, Row], targets: set[int]) -> dict[int, Row]:
-    """Return the derivatives of the target operations, by label; `seeds` are those of input operations."""
+    """Return the derivatives of the target operations, by label; `seeds` are the derivatives of input operations."""
     active = recorded.active(set(seeds), targets)
     rows: dict[int, Row] = {}
     for k, op in enumerate(recorded.program.ops):
@@ -188,7 +186,7 @@ def reverse(recorded: Recorded, weights: Mapping[int, Scalar], sources: set[int]
 
 
 WEIGHTS = {"multiplications": 1, "additions": 1, "divisions": 8, "roots": 10, "sines": 20, "others": 4}
-"""The time of an operation relative to that of an addition, roughly, on processors with vector units."""
+"""The time of an operation in additions, roughly, on processors with vector units."""
 MODES = ("forward", "reverse", "mixed")
 """Forward mode, reverse mode, and elimination of the cheapest value first."""
 LONG = 20_000
@@ -210,7 +208,7 @@ def derivative(
 ) -> Program:
     """Return the Program of the Jacobians of the outputs `of` (all by default) with respect to the inputs `wrt`.
 
-    Its inputs are those of the Program. Its outputs are d{output}_d{input}, each of the output's shape followed by the
+    It has the inputs of the Program. Its outputs are d{output}_d{input}, each of the output's shape followed by the
     number of directions, for every output and then for every input. `charts` has the directions of inputs that are not
     displaced entry by entry. The mode "auto" is the one with the fewest operations.
     """
@@ -250,9 +248,13 @@ def directions(program: Program, name: str, charts: Charts) -> Chart:
 
 
 def differentiate_recorded(
-    recorded: Recorded, inputs: Mapping[str, Sequence[Scalar]], wrt: Sequence[str], targets: set[int], mode: str,
+    recorded: Recorded,
+    inputs: Mapping[str, Sequence[Scalar]],
+    wrt: Sequence[str],
+    targets: set[int],
+    mode: str,
     charts: Charts,
-) -> dict[int, Row]:  # fmt: skip
+) -> dict[int, Row]:
     """Return the derivatives of operations of a recorded Program, labeled by (input, direction)."""
     seeds = input_rows(recorded, inputs, wrt, charts)
     if mode == "reverse":
@@ -290,7 +292,7 @@ def combine_adjoints(adjoints: Row, seeds: Mapping[int, Row]) -> Row:
 def jvp(program: Program, wrt: Sequence[str], *, charts: Charts = ENTRIES) -> Program:
     """Return the Program of the derivative of all outputs along a tangent of each of the inputs `wrt`.
 
-    Its inputs are those of the Program, then tangent_{input}; its outputs are tangent_{output}.
+    It takes the inputs of the Program, then tangent_{input}; its outputs are tangent_{output}.
     """
     along = [Array(f"tangent_{name}", (directions(program, name, charts).size,)) for name in wrt]
     arrays = (*program.inputs, *along)
@@ -312,7 +314,7 @@ def jvp(program: Program, wrt: Sequence[str], *, charts: Charts = ENTRIES) -> Pr
 def vjp(program: Program, wrt: Sequence[str], *, charts: Charts = ENTRIES) -> Program:
     """Return the Program of the derivatives of the outputs, weighted by cotangents and summed, for the inputs `wrt`.
 
-    Its inputs are those of the Program, then cotangent_{output}; its outputs are cotangent_{input}.
+    It takes the inputs of the Program, then cotangent_{output}; its outputs are cotangent_{input}.
     """
     arrays = (*program.inputs, *(Array(f"cotangent_{a.name}", a.shape) for a in program.outputs))
     trace, inputs = trace_inputs(arrays)
@@ -332,6 +334,6 @@ def vjp(program: Program, wrt: Sequence[str], *, charts: Charts = ENTRIES) -> Pr
 def hvp(program: Program, wrt: Sequence[str], *, charts: Charts = ENTRIES) -> Program:
     """Return the Program of the derivative of `vjp` along a tangent of each of the inputs `wrt`; cotangents stay.
 
-    Its inputs are those of the Program, then cotangent_{output}, then tangent_{input}.
+    It takes the inputs of the Program, then cotangent_{output}, then tangent_{input}.
     """
     return jvp(vjp(program, wrt, charts=charts), wrt, charts=charts)

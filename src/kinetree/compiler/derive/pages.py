@@ -105,8 +105,7 @@ def _operands(program: Program) -> Iterable[tuple[int, ...]]:
 # --- The order of a Program's operations: values that are computed when they are needed occupy registers for less
 # time.
 #
-# Code with fewer values in use at a time has fewer moves between registers and stack. Orders have no effect on
-# results,
+# Code with fewer values in use at a time has fewer moves between registers and stack. Orders have no effect on results,
 # and sums as chains change them by rounding only.
 
 WORTH = 0.94
@@ -159,7 +158,7 @@ CACHED = 512
 def page(mechanism: Mechanism, request: Request, wrt: Sequence[str]) -> Program | None:
     """Return the Program of the Jacobians of a function by its page of sweeps; None if no page applies.
 
-    Pages are without the forces of the mechanism and flexible bodies, and that of forward dynamics is without loops.
+    Pages leave out the forces of the mechanism and flexible bodies; the page of forward dynamics leaves out loops.
     """
     found = PAGES.get(request.name)
     if found is None or mechanism.has_flexible or not set(wrt) <= set(found[1]) or request.forces:

@@ -12,11 +12,9 @@ from ..ir.trace import Condition, Trace, Value
 
 # --- The partial derivatives of every operation with respect to its operands, and the conventions at kinks ---
 #
-# A choice has the derivative of the value that it selects; where(a < b, a, b) selects b if both are equal.
-# Comparisons
+# A choice has the derivative of the value that it selects; where(a < b, a, b) selects b if both are equal. Comparisons
 # have no derivative. The derivative of a square root at zero is taken to be zero, which makes the derivative of a
-# length
-# at the zero vector zero, the mean of its one-sided derivatives.
+# length at the zero vector zero, the mean of its one-sided derivatives.
 
 Rule = Callable[..., tuple[Scalar, ...]]
 """A function of the value and the operands of an operation that returns the derivative for each operand."""

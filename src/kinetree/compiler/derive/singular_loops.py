@@ -26,7 +26,7 @@ from ..lower.loop_pattern import CLOSE, STRIDE, PlainLoops
 from .recorded import Recorded, trace_inputs
 
 SOLVED = ("forward_dynamics", "implicit_dynamics", "multipliers", "closing_speed", "closing_step", "hybrid_dynamics")
-"""The functions that solve the equations of the loops: those of positions for closing_step, of all loops otherwise."""
+"""The functions that solve the equations of the loops: of positions for closing_step, of all loops otherwise."""
 WALKS = 3
 """The steps of each length to closed positions near a position."""
 

@@ -168,7 +168,7 @@ def write(made: Exportable, path: str | Path, *, triple: str | None = None, besi
     C comes with a header, object code with a header and a self-test in JSON, WebAssembly with a loader and a self-test,
     other code with the self-test alone.
     `triple` is the processor of object code: a name of PROCESSORS or a triple of LLVM, by default this computer.
-    `beside` is the stem of the files beside the code, by default that of the path.
+    `beside` is the stem of the files beside the code, by default the stem of the path.
     """
     path = Path(path)
     suffix = path.suffix

@@ -18,7 +18,7 @@ def in_stages(program: Program, *stages: Sequence[str]) -> list[Program]:
     The first takes the inputs. Each of the others takes all outputs of those before it, in order: laid out one after
     the other in one block of memory, the outputs of a stage follow its inputs. An input with the name of an output is
     late: it is that output, which may have been changed. An operation is carried out in the first stage that needs it,
-    so that the bits are those of the whole. Comparisons that a later stage needs are computed again there.
+    so that the bits are the same as from the whole. Comparisons that a later stage needs are computed again there.
     """
     late = {g: a.name for g, a in enumerate(program.inputs) if any(a.name in names for names in stages)}
     stage = _stages(program, late, stages)
@@ -38,8 +38,8 @@ def constant_part(program: Program, name: str) -> tuple[Program, Program] | None
     """Return what follows from one input alone, and the rest, for calls between which this input does not change.
 
     The first Program has the same inputs, and the output `kept0`. The rest has that output as a further input, after
-    the others. It carries out comparisons itself, so that all values that pass are numbers. The bits are those of the
-    whole. None if no operation has operands that follow from that input alone.
+    the others. It carries out comparisons itself, so that all values that pass are numbers. The whole has
+    the same bits. None if no operation has operands that follow from that input alone.
     """
     group = [a.name for a in program.inputs].index(name)
     early: list[bool] = []

@@ -244,7 +244,7 @@ def every(body: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def operands(s: Statement) -> tuple[Operand | str, ...]:
-    """Return the operands of a statement without those of the statements inside of it."""
+    """Return the operands of a statement itself, without the statements inside of it."""
     match s:
         case Let():
             return s.args

@@ -78,9 +78,17 @@ class _Extraction:
         )
         shared = tuple(sorted(_indices(steps, GLOBAL)))
         return RolledProgram(
-            name, inputs, self.output, self.tree.classes, tuple(loops), last, columns,
-            tuple(max(p.values(), default=-1) + 1 for p in places), shared, coordinates,
-        )  # fmt: skip
+            name,
+            inputs,
+            self.output,
+            self.tree.classes,
+            tuple(loops),
+            last,
+            columns,
+            tuple(max(p.values(), default=-1) + 1 for p in places),
+            shared,
+            coordinates,
+        )
 
     def _loop(self, sweep: Sweep) -> Loop:
         live, count = self.live[sweep.index], len(self.tree.classes)

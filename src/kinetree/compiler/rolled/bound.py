@@ -112,9 +112,12 @@ class Replay:
         p, c = self.program, segment[CLASS]
         kind = joint_kinds.kind(p.classes[c].kind)
         at = Place(
-            segment[FIRST_Q] + k * kind.NQ, segment[FIRST_V] + k * kind.NV, segment[BODY] + k,
-            segment[ROW] + k * len(p.columns[c]), segment[SLOT] + k * p.slots[c],
-        )  # fmt: skip
+            segment[FIRST_Q] + k * kind.NQ,
+            segment[FIRST_V] + k * kind.NV,
+            segment[BODY] + k,
+            segment[ROW] + k * len(p.columns[c]),
+            segment[SLOT] + k * p.slots[c],
+        )
 
         def read(ops: Sequence[Any], op: Any) -> Any:
             if op[0] is not Op.INPUT:
@@ -235,9 +238,15 @@ class BoundProgram:
         segments = np.array(data["segments"], dtype=np.int64).reshape(-1, 8)
         codes, make = np.array(data["codes"], dtype=np.int64), data["make"]
         return cls(
-            _program_of(data["program"]), inputs, outputs, segments, _floats(data["table"]), _floats(data["shifts"]),
-            codes, None if make is None else _step_of(make),
-        )  # fmt: skip
+            _program_of(data["program"]),
+            inputs,
+            outputs,
+            segments,
+            _floats(data["table"]),
+            _floats(data["shifts"]),
+            codes,
+            None if make is None else _step_of(make),
+        )
 
     interpret = interpret
 
@@ -262,8 +271,17 @@ def _program_data(p: RolledProgram) -> list:
     loops = [[x.index, x.direction, x.keys, [*map(_step_data, x.steps)], _step_data(x.ground)] for x in p.loops]
     classes = [astuple(c) for c in p.classes]
     return [
-        p.name, p.inputs, p.output, classes, loops, _step_data(p.last), p.columns, p.slots, p.shared, p.coordinates,
-    ]  # fmt: skip
+        p.name,
+        p.inputs,
+        p.output,
+        classes,
+        loops,
+        _step_data(p.last),
+        p.columns,
+        p.slots,
+        p.shared,
+        p.coordinates,
+    ]
 
 
 def _program_of(data: list) -> RolledProgram:
@@ -274,9 +292,17 @@ def _program_of(data: list) -> RolledProgram:
         for index, direction, keys, steps, ground in loops
     )
     return RolledProgram(
-        name, tuple(inputs), output, tuple(BodyClass(*c) for c in classes), tuple(made), _step_of(last),
-        _tuples(columns), tuple(slots), tuple(shared), coordinates,
-    )  # fmt: skip
+        name,
+        tuple(inputs),
+        output,
+        tuple(BodyClass(*c) for c in classes),
+        tuple(made),
+        _step_of(last),
+        _tuples(columns),
+        tuple(slots),
+        tuple(shared),
+        coordinates,
+    )
 
 
 def _step_data(step: Step) -> list:

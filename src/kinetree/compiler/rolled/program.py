@@ -110,7 +110,7 @@ FIELDS = (
     "pool",  # a workspace for a vector of samples, or 0
     "segment_count",
     "segments",  # a pointer to the segments; their entries are in program.py
-    "table",  # a pointer to the numbers that all bodies share, followed by those of each body
+    "table",  # a pointer to the numbers that all bodies share, followed by the numbers of each body
     "shifts",  # a pointer to the thetas of the coordinates
     "vectors",  # the size of a workspace, in vectors
     "input_vectors",  # the size of its part for the inputs

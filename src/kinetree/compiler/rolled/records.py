@@ -149,9 +149,16 @@ class StepRecord(Record):
         given = {name: self._array(trace, inputs, name, kind.NQ) for name in ("q", "q2")}
         given |= {name: self._array(trace, inputs, name, kind.NV) for name in ("qd", "qdd", "tau", "added")}
         self.__dict__.update(
-            given, trace=trace, kind=kind, joint=joint, body_class=body_class, labels=tuple(range(kind.NV)),
-            recall=recall, known=known, made={},
-        )  # fmt: skip
+            given,
+            trace=trace,
+            kind=kind,
+            joint=joint,
+            body_class=body_class,
+            labels=tuple(range(kind.NV)),
+            recall=recall,
+            known=known,
+            made={},
+        )
 
     @staticmethod
     def _array(trace: Trace, inputs: frozenset[str], name: str, count: int) -> tuple:

@@ -30,13 +30,11 @@ from .records import MATRIX, body_numbers
 
 # --- Working frames of all bodies at once, by arrays, for code with loops over the bodies of a class ---
 #
-# The rule is that of unrolled code (lower/common_normals.py): z along the joint's axis, x along the common normal to
-# the
-# axis of the main child, the origin at the foot of the normal from the parent's axis. It is used only where both
-# joints
-# have one axis, and a body on parallel axes keeps its joint's origin. Each frame therefore depends only on its
-# neighbors, and all are computed at once. x is perpendicular to both axes up to rounding, because the code of a lean
-# class omits the products with the difference.
+# The rule is the same as for unrolled code (lower/working_frames.py): z along the joint's axis, x along the common
+# normal to the axis of the main child, the origin at the foot of the normal from the parent's axis. It is used only
+# where both joints have one axis, and a body on parallel axes keeps its joint's origin. Each frame therefore depends
+# only on its neighbors, and all are computed at once. x is perpendicular to both axes up to rounding, because the code
+# of a lean class omits the products with the difference.
 
 LEAN = 16 * float(np.finfo(float).eps)
 """The largest relative difference between a placement and a lean one: the rounding error of three rotations."""

@@ -23,7 +23,7 @@ CHEAP = 6
 class Sweep:
     """Steps that run in one loop over the bodies, in one direction, with their results per class.
 
-    `patterns` has the patterns of the carries by name, `out` their values by class, `base` those of the ground.
+    `patterns` has the patterns of the carries by name, `out` their values by class, `base` their values at the ground.
     """
 
     def __init__(self, index: int) -> None:

@@ -150,7 +150,7 @@ class _Writer:
         return f"m_{identifier(memory)}[{self.text(index)}]"
 
     def _element(self, name: str, indices: Iterable[Any]) -> str:
-        """Return an entry of an array in row-major order; only the first axis may be that of times."""
+        """Return an entry of an array in row-major order; only the first axis may be the axis of times."""
         flat = ""
         for size, index in zip(self.arguments[name].shape, indices, strict=True):
             flat = f"({flat}) * {size} + {self.text(index)}" if flat else self.text(index)
@@ -203,7 +203,7 @@ class _Writer:
 
 
 def _needed(body: Iterable[Statement]) -> set[int]:
-    """Return the values that statements read, except for those of which only unread values are made."""
+    """Return the values that statements read, unless only unread values are made of them."""
     statements = list(every(body))
     needed = {s.to for s in statements if isinstance(s, form.Let)}
     while (read := _read(statements, needed)) != needed:

@@ -32,7 +32,7 @@ LOCAL = re.compile(r"[vmn]\d|m_")
 
 
 def identifier(name: str) -> str:
-    """Return a valid name in C and C++ that differs from those of local variables."""
+    """Return a valid name in C and C++ that no local variable has."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     free = re.match(r"[A-Za-z]", plain) and not LOCAL.match(plain) and plain not in KEYWORDS
     return plain if free else f"a_{plain}"
@@ -96,7 +96,7 @@ def is_split(program: Program) -> bool:
 def functions(program: Program, dtype: str, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> tuple:
     """Return the definitions of the parts of a Program, and the statements that compute its outputs.
 
-    `inputs` are the C expressions of pointers to the input arrays, `outputs` those of the output arrays.
+    `inputs` are the C expressions of pointers to the input arrays, `outputs` of pointers to the output arrays.
     """
     real, _ = REALS[dtype]
     split = _split(program)

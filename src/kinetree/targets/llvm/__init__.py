@@ -122,9 +122,11 @@ def _started() -> subprocess.Popen | None:
     folder = Path(llvmlite.__file__).parents[1]
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-B", code_generation.__file__, str(folder)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    )  # fmt: skip
+    )
 
 
 # --- From object code to addresses in this process ---

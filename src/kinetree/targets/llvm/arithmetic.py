@@ -258,7 +258,7 @@ def bare_angles(program: Program) -> tuple[set[int], list[int]]:
 class Surroundings(Protocol):
     """The code around the arithmetic of a Program: its loads, its stores, and its elementary functions.
 
-    `flags` are those of floating-point instructions.
+    `flags` are the flags of floating-point instructions.
     """
 
     flags: str
@@ -329,7 +329,7 @@ class Blocks:
         found: Sequence[Request] = (),
         places: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        """Spread requests for rows over the operations; `places` are those of `arithmetic`."""
+        """Spread requests for rows over the operations; `places` as in `arithmetic`."""
         self.w, self.offsets, self.spread = w, offsets(program), Spread(program, w, found)
         self.bare, _ = bare_angles(program)
         self.places = {k: [j] for j, k in enumerate(distinct_results(program))} if places is None else places

@@ -158,7 +158,7 @@ class _Row:
         return self._mask(self.t.new(f"shl i64 -1, {self.begin}"))
 
     def before_begin(self) -> str:
-        """Write the mask of the other entries, which are those of the row in the line after its last whole one."""
+        """Write the mask of the other entries: the end of the row, in the line after its last whole one."""
         return self._mask(self.t.new(f"xor i64 {self.t.new(f'shl i64 -1, {self.begin}')}, -1"))
 
     def _mask(self, bits: str) -> str:
@@ -198,7 +198,7 @@ AHEAD = 1
 """The number of blocks between the one that is computed and the one whose inputs are requested."""
 
 LONGEST = 128
-"""The most entries of a prefetched row: those of large matrices would displace numbers of the body from the cache."""
+"""The most entries of a prefetched row: large matrices would displace numbers of the body from the cache."""
 
 SPACING = 8
 """The least number of operations per request; shorter bodies have nothing to hide the memory's latency behind."""

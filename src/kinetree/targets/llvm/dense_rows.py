@@ -196,8 +196,7 @@ def _ints(indices: list[int]) -> str:
 # --- Stores of whole blocks of rows that follow each other without gaps, the usual layout of batches ---
 #
 # All rows of a block are then at known distances from the first, so that no addresses of rows are computed and kept.
-# For
-# matrices of arms, this saves a third of the instructions of their stores.
+# For matrices of arms, this saves a third of the instructions of their stores.
 
 SHORTEST, LONGEST = 16, 128
 """The least and the most entries of a row that is stored this way: few have no loop, and many are stored by lines."""

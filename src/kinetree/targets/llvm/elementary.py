@@ -18,8 +18,7 @@ from .writer import SCALARS, Writer
 # --- Angles of any size reduced to one revolution, by integer arithmetic alone (Payne and Hanek) ---
 #
 # x = m 2^e is m times 2^e / (2 pi) revolutions. Of the bits of 1 / (2 pi), those in front of the window of 192 bits
-# that
-# starts at 2^e give whole revolutions, those behind it do not matter. The product modulo 2^192 is the fraction.
+# that starts at 2^e give whole revolutions, those behind it do not matter. The product modulo 2^192 is the fraction.
 
 LEAD = 64
 """Zero bits in front of the table, for angles with e < 0."""

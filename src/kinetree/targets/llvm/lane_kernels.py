@@ -22,7 +22,7 @@ def called(program: Program, w: Writer, name: str) -> list[str]:
     """Return the assembly of `name(in, k, bad)`, which reduces large angles and writes the results to k in order.
 
     `bad` points to two counts of blocks with angles that are not finite. Results are stored as soon as they are
-    computed: their memory must be different from that of the inputs.
+    computed: they must not share memory with the inputs.
     """
     lanes = w.lanes
     w.label = "entry"

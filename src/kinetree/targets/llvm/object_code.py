@@ -33,9 +33,13 @@ class Processor:
     def options(self) -> Options:
         """The options of LLVM's code generator."""
         return {
-            "cpu": self.cpu, "features": self.features, "opt": 2, "reloc": self.reloc, "codemodel": "default",
+            "cpu": self.cpu,
+            "features": self.features,
+            "opt": 2,
+            "reloc": self.reloc,
+            "codemodel": "default",
             "abiname": self.abi,
-        }  # fmt: skip
+        }
 
 
 PROCESSORS: dict[str, Processor] = {
@@ -59,7 +63,7 @@ def _ready_of_processors() -> None:
 
 
 def processor(name: str) -> Processor:
-    """Return a processor by its name, or that of a triple of LLVM."""
+    """Return a processor by its name, or by a triple of LLVM."""
     if name == "native":
         features = llvm.get_host_cpu_features().flatten()
         return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)

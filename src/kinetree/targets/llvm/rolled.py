@@ -171,9 +171,11 @@ class _Body:
 
         self.at_q, self.at_v, self.at_body = at("q", kind.NQ), at("v", kind.NV), at("body", 1)
         row = at("row", len(program.columns[c]))
-        self.table = vector("table", row) if loop.parametric else w.new(
-            f"getelementptr {lanes.scalar}, ptr {reader.base('table')}, i64 {row}"
-        )  # fmt: skip
+        self.table = (
+            vector("table", row)
+            if loop.parametric
+            else w.new(f"getelementptr {lanes.scalar}, ptr {reader.base('table')}, i64 {row}")
+        )
         self.slots = vector("slots", at("slot", program.slots[c]))
         places = {"q": self.at_q, "q2": self.at_q, "wrenches": w.new(f"mul i64 {self.at_body}, 6")}
         given = [name for name in program.inputs if name != "parameters"]
@@ -300,9 +302,12 @@ def _workspaces(module: Module) -> None:
     t = Text()
     known = t.new("atomicrmw xchg ptr %pool, i64 0 acquire")
     t.put(
-        f"  %none = icmp eq i64 {known}, 0", "  br i1 %none, label %new, label %old", "old:",
-        f"  ret i64 {known}", "new:",
-    )  # fmt: skip
+        f"  %none = icmp eq i64 {known}, 0",
+        "  br i1 %none, label %new, label %old",
+        "old:",
+        f"  ret i64 {known}",
+        "new:",
+    )
     raw = t.new(f"call i64 @kt_malloc(i64 {t.new(f'add i64 %bytes, {2 * BYTES}')})")
     t.put(
         f"  %failed = icmp eq i64 {raw}, 0", "  br i1 %failed, label %nothing, label %some", "nothing:", "  ret i64 0"

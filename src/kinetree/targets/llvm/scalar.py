@@ -108,10 +108,10 @@ class LibraryFunctions:
 class Entries:
     """The surroundings of a Program's arithmetic: places of entries, and a source of functions.
 
-    `load(group, index)` writes the load of an entry of an input, `store(output, index, name)` that of a result. `bare`
-    are operations whose values are angles within the limit of `vector_math.sines`. `before(k, names)` writes what comes
-    before operation k. If `fusions` are given, these sums are fused with a product and no others; otherwise LLVM
-    chooses.
+    `load(group, index)` writes the load of an entry of an input, `store(output, index, name)` the store of a result.
+    `bare` are operations whose values are angles within the limit of `vector_math.sines`. `before(k, names)` writes
+    what comes before operation k. If `fusions` are given, these sums are fused with a product and no others; otherwise
+    LLVM chooses.
     """
 
     def __init__(

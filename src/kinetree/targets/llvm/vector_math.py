@@ -73,7 +73,7 @@ def sines(w, x: str) -> tuple[str, str]:
     z = w.new(f"fmul {V} {r}, {r}")
     s = fma(horner(SINE[bits], z), w.new(f"fmul {V} {z}, {r}"), r)
     cosine = fma(fma(horner(COSINE[bits], z), z, c(-0.5)), z, c(1.0))
-    # Odd k swaps sine and cosine; bit 1 of k is the sign of the sine, bit 1 of k + 1 that of the cosine.
+    # Odd k swaps sine and cosine; bit 1 of k is the sign of the sine, bit 1 of k + 1 the sign of the cosine.
     quarter = w.new(f"bitcast {V} {shifted} to {ints}")
     one, shift, top = (lanes.whole(n) for n in (1, bits - 2, -(2 ** (bits - 1))))
     odd = w.new(f"icmp ne {ints} {w.new(f'and {ints} {quarter}, {one}')}, {lanes.whole(0)}")

@@ -183,7 +183,7 @@ class Writer(Generic[Numbers]):
 def instruction(w: Writer, op: Op, x: Sequence[str], flags: str = "") -> str | None:
     """Write an operation on values x as one instruction, and return its name; None if it is a function of a library.
 
-    `flags` are those of floating-point arithmetic.
+    `flags` are the flags of floating-point arithmetic.
     """
     V, mask = w.lanes.vector, w.lanes.mask
     if op in ARITHMETIC:
@@ -241,7 +241,7 @@ class Text:
     ) -> list[str]:
         """Write a loop over 0, step, ... below stop that runs at least once and passes values on; return the last ones.
 
-        `body` takes the names of the counter and of the values of one type, and returns those of the next values.
+        `body` takes the names of the counter and of the values of one type, and returns the names of the next values.
         """
         tag, before = self._tag(), self.current_block()
         self.put(f"  br label %loop{tag}", f"loop{tag}:")
@@ -340,7 +340,7 @@ def all_flags() -> int:
 
 
 def reported_flags() -> int:
-    """Return the flags that NumPy reports, which are all but that of inexact results; 0 on unknown machines."""
+    """Return the flags that NumPy reports: all except inexact; 0 on unknown machines."""
     inexact = INEXACT_ON_WINDOWS if sys.platform == "win32" else INEXACT.get(platform.machine().lower(), 0)
     return all_flags() & ~inexact
 

@@ -86,7 +86,7 @@ def _into_registers(module: llvm.ModuleRef, chosen: llvm.TargetMachine) -> None:
 
 # --- LLVM assembly of a kernel of the lane language as a GPU kernel, with one run per thread ---
 #
-# The entry `kernel` takes, for each argument, a pointer, the distance between samples and those of its axes (all in
+# The entry `kernel` takes, for each argument, a pointer, the distances between samples and along its axes (all in
 # bytes; 0 between samples: all share one), then the length of the axis t and the number of samples. Its memory is in
 # registers, because `assemble` of machine.py inlines its Programs and every index is a constant. Only the stages of
 # methods that keep several are in memory, where a stage is found by its number.

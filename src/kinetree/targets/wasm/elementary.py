@@ -170,10 +170,9 @@ def _sines(far: int) -> bytes:
 # --- Sines and cosines of two or four angles at once, in vectors of two, with errors below one unit in the last
 # place.
 #
-# The method is that of `sines`, with one difference: r is not rounded again after the correction s is known, so that
-# the
-# polynomials need not wait for s. Up to LIMIT, s is small enough for that. Larger angles are taken one after the
-# other.
+# The method is the same as in `sines`, with one difference: r is not rounded again after the correction s is known, so
+# that the polynomials need not wait for s. Up to LIMIT, s is small enough for that. Larger angles are taken one after
+# the other.
 
 GROUP_LIMIT = 2.0**12
 """The largest angle [rad] of the vectors: beyond, products of s with higher powers of r would matter."""

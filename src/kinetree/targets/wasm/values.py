@@ -155,7 +155,7 @@ class Values:
     """The code of a function so far, and the place of each value; `number` is the type of floating-point numbers."""
 
     def __init__(self, body: tuple[Statement, ...], number: str) -> None:
-        """Start without code; `body` is that of the whole kernel."""
+        """Start without code; `body` is the body of the whole kernel."""
         self.number = number
         self.code: Code = []
         self.types: dict[int, str] = {}
