@@ -5,7 +5,7 @@ u_t). Newton's method on the equations of cone_programs.py solves all contacts a
 step: first as if no contact slipped, with a symmetric matrix, then in general. Where it does not converge, sweeps over
 the contacts, each solved exactly with the impulses of the others, find which contacts are open and which slip, and
 Newton's method starts again from there. Proximal steps solve what is left: see cone_proximal.py. Where no impulses
-exist, the impact is plastic: see cone_reductions.py.
+exist, the impact is plastic: see restitution.py.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
 from .cone_newton import LargeNewton, NearestPoints, Proximal, Sticking
 from .cone_programs import contact_residual_program, newton_program, residual_program, sticking_program
-from .cone_reductions import Reductions
 from .cone_sweeps import Entries, LaneCone, Sweeps, sum_of
+from .restitution import Reductions
 
 STICKING = 12
 """The most steps of Newton's method without slip; one is usual, and each closed or opened contact takes another. PLAY

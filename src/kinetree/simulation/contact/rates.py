@@ -12,11 +12,11 @@ opened slowly. A body that arrives with u_n < 0 and restitution e leaves with -e
 restitution, faster than forces change its velocity in a few steps, is stopped once its gap is below zero: the whole
 impact is in one step, and leaves a gap of up to a step, h |u_n|, which then fades.                   [Moreau1988]
 
-Restitution by Poisson's law is not a velocity but an impulse: see kernels/cone_expansion.py. A body that arrives under
+Restitution by Poisson's law is not a velocity but an impulse: see restitution.py. A body that arrives under
 it has u_n >= 0 at least.
 
 The part of these velocities above zero, which bounces and opens gaps, is the `lift` of a contact. A body that is wedged
-has no impulses that lift it, but always some that stop it: see kernels/cone_reductions.py.
+has no impulses that lift it, but always some that stop it: see restitution.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ...model.mechanism import Mechanism
 from ..acting.instants import Controller, Force
 from ..acting.rates import apply_forces, rate_inputs
 from .cone_programs import GRIP, IMPULSE, cone_inputs
-from .cone_reductions import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES
+from .restitution import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES, expands, leaving_velocity
 from .slots import CHANGE
 
 OPENING = 0.2
@@ -207,7 +207,7 @@ def allowance(contact: Any, gap: Any, velocity: Any, change: Any, size: Any, h: 
         touches = (b < needed) | (needed > -(TOUCH * size))
         expansion = where(touches & _not(passes), e, 0.0)
     elif not (is_number(e) and e == 0.0):
-        bounce = -(e * rate)
+        bounce = leaving_velocity(e, rate)
         bounces = (b < needed) & (bounce > allowed)
         bounces = bounces if is_number(e) else bounces & (e > 0.0)
         allowed = where(bounces, bounce, allowed)
@@ -225,13 +225,8 @@ def _not(condition: Any) -> Any:
     return not condition if isinstance(condition, bool) else ~condition
 
 
-def expands(laws: Any) -> bool:
-    """Return whether a contact has restitution by Poisson's law."""
-    return laws.law == "poisson" and not (is_number(laws.restitution) and laws.restitution == 0.0)
-
-
 def _problem(count: int, cone: dict[str, list[Any]]) -> tuple[Array, ...]:
-    """Return the arrays of the cone problem, with what its reductions need: see cone_reductions.py."""
+    """Return the arrays of the cone problem, with what its reductions need: see restitution.py."""
     names = (BOUND, BOUNCE, ARRIVAL, EXPANSION, STRIKES, GRIP)
     more = [Array(name, (len(cone[name]),)) for name in names if name in cone]
     return (*cone_inputs(count), *more)

@@ -20,9 +20,9 @@ from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kind
 from ...compiler.lower.contact_sorts import FIELDS, Batch, Sort
 from .cone_programs import GRIP, IMPULSE, cone_inputs
-from .cone_reductions import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES
 from .cone_solves import ConeSolver
 from .cone_sweeps import Entries, starts_of, sum_of
+from .restitution import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES
 
 CHANGE = "dqd"
 """The name of the changes of the velocities by impulses."""

@@ -12,6 +12,7 @@ from ..outcomes import Ending, Outcome, RunStopped
 from .cone_problem import RANK, ConeProblem, NoForces, solve
 from .modes import Coordinates, Mode, accelerations, choose_mode, refuse_painleve
 from .records import Records
+from .restitution import expansion_impulse, leaving_velocity
 from .touching import AWAY, Coefficients, State
 
 Causes = list[tuple[str, int]]
@@ -74,20 +75,19 @@ def impact(given: Coefficients, state: State, qd: np.ndarray, which: list[int], 
 def _impulses(given: Coefficients, W, before, which, e) -> tuple[np.ndarray, tuple[float, float, float]]:
     """Return the impulses and the residuals of their cone problem.
 
-    Newton: after >= -e before in the normal velocity of each contact. Poisson: the normal impulse of expansion is at
-    least e times that of compression, which ends where the normal velocity is zero.
+    The laws of restitution.py hold for each contact. Poisson's compression ends where the normal velocity is zero.
     """
     mu, poisson = given.mu[which], given.poisson[which] & (e > 0)
     closing = np.minimum(before[:, 0], 0.0)
     if not poisson.any():
         b = before.copy()
-        b[:, 0] += e * closing
+        b[:, 0] -= leaving_velocity(e, closing)
         found = solve(ConeProblem.of(W, b, mu))
         return found.forces, found.residuals
     first = solve(ConeProblem.of(W, before, mu))
     b = first.velocities.copy()
-    b[:, 0] += np.where(poisson, 0.0, e * closing)
-    floor = np.where(poisson, e * first.forces[:, 0], 0.0)
+    b[:, 0] -= np.where(poisson, 0.0, leaving_velocity(e, closing))
+    floor = np.where(poisson, expansion_impulse(e, first.forces[:, 0]), 0.0)
     second = solve(ConeProblem.of(W, b, mu, floor=floor))
     worst = tuple(max(x, y) for x, y in zip(first.residuals, second.residuals, strict=True))
     return first.forces + second.forces, worst  # type: ignore[return-value]

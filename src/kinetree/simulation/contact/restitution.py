@@ -1,22 +1,45 @@
-"""Impacts in lanes whose laws allow no rebound: plastic where no impulses exist, and reduced where energy grows.
+"""Restitution: the laws of Newton and Poisson on any scalars, and impacts in lanes whose laws allow no rebound.
 
-The lift of a contact is the velocity along its normal that is required of it above zero, by restitution or to open a
-gap. A body that is wedged has no impulses for it: friction keeps it from going back. Without lift there are always
-some, since a state at rest satisfies all laws. Newton's law with friction may also add energy. The lift is then
-multiplied by the largest factor with which it adds none, as in ../contact/impacts.py.
+The laws serve the impacts of event-driven runs (transitions.py) and those of time steps (rates.py, and below). Newton's
+restitution is a velocity, Poisson's an impulse. With friction, both may require what no impulses give, and Newton's may
+add energy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+from ...algebra.scalars import is_number
 from ...compiler.ir.program import Array
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
 from .cone_programs import GRIP
 from .cone_sweeps import Entries, LaneCone, starts_of
+
+
+def leaving_velocity(e: Any, arrival: Any) -> Any:
+    """Return the least normal velocity after an impact by Newton's law, from that of the arrival (below zero)."""
+    return -(e * arrival)
+
+
+def expansion_impulse(e: Any, compression: Any) -> Any:
+    """Return the least normal impulse of the expansion by Poisson's law, from that of the compression."""
+    return e * compression
+
+
+def expands(laws: Any) -> bool:
+    """Return whether a contact has restitution by Poisson's law."""
+    return laws.law == "poisson" and not (is_number(laws.restitution) and laws.restitution == 0.0)
+
+
+# --- Impacts in lanes whose laws allow no rebound: plastic where no impulses exist, and reduced where energy grows ---
+#
+# The lift of a contact is the velocity along its normal that is required of it above zero, by restitution or to open
+# a gap. A body that is wedged has no impulses for it: friction keeps it from going back. Without lift there are always
+# some, since a state at rest satisfies all laws. Newton's law with friction may also add energy. The lift is then
+# multiplied by the largest factor with which it adds none, as `impact` of transitions.py does.
 
 # --- Poisson's law of impact in lanes: a compression of all contacts, then an expansion with given normal impulses.
 #
@@ -46,7 +69,7 @@ from .cone_sweeps import Entries, LaneCone, starts_of
 # with x_n >= e a_n. One of them is x = a, which gives the energy before the impact. With friction and equal e, it
 # becomes
 # smaller by (1 - e^2) a W a / 2 at least: see docs/theory/contact.md. With friction and unequal e it might grow: see
-# cone_reductions.py.
+# restitution.py.
 
 EXPANSION, STRIKES = "expansion", "strikes"
 """The names of the restitution by Poisson's law of each contact that touches in this step, zero for others, and of a
@@ -110,7 +133,7 @@ class Expansion:
         """Write the least impulses of the expansion after the arrival, and the larger residuals."""
         cone, expands = self.cone, self.expands.value
         with self.k.loop(cone.count) as c:
-            least = expands.where(self.restitution[c] * cone.p[c * 3], 0.0)
+            least = expands.where(expansion_impulse(self.restitution[c], cone.p[c * 3]), 0.0)
             self.floor[c] = arrives.where(least, self.floor[c])
         for i in range(2):
             now, before = residuals[i], self.lacked[i]
