@@ -104,9 +104,11 @@ def limit_violations(run: Any) -> LimitReport:
             q = run.q[..., own_q.start + axis] if flat else None
             qd, tau = run.qd[..., own_v.start + axis], run[drives][..., own_v.start + axis] if bounds.effort else None
             for what, limits, values in (
-                ("lower", bounds.lower, q), ("upper", bounds.upper, q),
-                ("velocity", bounds.velocity, qd), ("effort", bounds.effort, tau),
-            ):  # fmt: skip
+                ("lower", bounds.lower, q),
+                ("upper", bounds.upper, q),
+                ("velocity", bounds.velocity, qd),
+                ("effort", bounds.effort, tau),
+            ):
                 if values is not None and axis < len(limits):
                     slack = TOLERANCE * _limit_size(bounds, what, axis)
                     found += _passed(run, joint.name, axis, what, float(limits[axis]), values, slack)
@@ -257,9 +259,11 @@ def energy_balance(run: Any) -> EnergyBalance:
     residual = energy - energy[..., :1] - joint_work - wrench_work
     potential = run["potential_energy"]
     sizes = (
-        _highest(run["kinetic_energy"]), _highest(potential) + _highest(-potential),
-        _highest(np.abs(joint_work)), _highest(np.abs(wrench_work)),
-    )  # fmt: skip
+        _highest(run["kinetic_energy"]),
+        _highest(potential) + _highest(-potential),
+        _highest(np.abs(joint_work)),
+        _highest(np.abs(wrench_work)),
+    )
     scale = np.max(sizes, axis=0)
     return EnergyBalance(run.t, energy, joint_work, wrench_work, residual, scale, _coarseness(run, residual, scale))
 

@@ -232,23 +232,27 @@ class RunOptions:
         default=None,
         metadata={
             "help": "The step in seconds, for methods with fixed steps.",
-            "label": "time step", "unit": "s", "methods": _FIXED,
+            "label": "time step",
+            "unit": "s",
+            "methods": _FIXED,
         },
-    )  # fmt: skip
+    )
     rtol: float = field(
         default=1e-8,
         metadata={
             "help": "The relative error per step, for the other methods.",
-            "label": "relative tolerance", "methods": ("auto", *_ADAPTIVE),
+            "label": "relative tolerance",
+            "methods": ("auto", *_ADAPTIVE),
         },
-    )  # fmt: skip
+    )
     atol: float = field(
         default=1e-10,
         metadata={
             "help": "The absolute error per step, for the other methods.",
-            "label": "absolute tolerance", "methods": ("auto", *_ADAPTIVE),
+            "label": "absolute tolerance",
+            "methods": ("auto", *_ADAPTIVE),
         },
-    )  # fmt: skip
+    )
     max_steps: int | None = field(
         default=None,
         metadata={

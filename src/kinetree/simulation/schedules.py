@@ -83,8 +83,9 @@ def run_by_schedule(
                 pieces.append(done)
             if not pieces:
                 raise
-            raise keep_in_interrupt(str(stop.args[0]).removesuffix(" of this KeyboardInterrupt"),
-                              run=_joined(pieces, times, schedules)) from None  # fmt: skip
+            raise keep_in_interrupt(
+                str(stop.args[0]).removesuffix(" of this KeyboardInterrupt"), run=_joined(pieces, times, schedules)
+            ) from None
         pieces.append(run)
         if run.outcome not in (Outcome.FINISHED, Outcome.DOUBTFUL) or run.t[-1] < end:
             break
@@ -171,13 +172,18 @@ def _joined(pieces: Sequence[Trajectory], times: np.ndarray, schedules: Mapping[
     ended = [piece.endings for piece in pieces if not piece.finished]
     changes = {name: [x.first, [[t, value] for t, value in x.changes.items()]] for name, x in schedules.items()}
     parameters = np.concatenate(
-        [np.broadcast_to(piece.parameters, (int(k.sum()), len(piece.parameters)))  # type: ignore[arg-type]
-         for piece, k in zip(pieces, rows, strict=True)]
-    )  # fmt: skip
+        [
+            np.broadcast_to(piece.parameters, (int(k.sum()), len(piece.parameters)))  # type: ignore[arg-type]
+            for piece, k in zip(pieces, rows, strict=True)
+        ]
+    )
     return replace(
-        last, t=np.concatenate([piece.t[k] for piece, k in zip(pieces, rows, strict=True)]),
-        **{name: joined(name) for name in (*SAMPLED, "reference")}, parameters=parameters,
+        last,
+        t=np.concatenate([piece.t[k] for piece, k in zip(pieces, rows, strict=True)]),
+        **{name: joined(name) for name in (*SAMPLED, "reference")},
+        parameters=parameters,
         method=", ".join(dict.fromkeys(piece.method for piece in pieces)),
         options=dict(first.options) | ({"events": events} if events else {}) | {"schedule": changes},
-        endings=ended[-1] if ended else Endings(), evaluations=sum(piece.evaluations for piece in pieces),
-    )  # fmt: skip
+        endings=ended[-1] if ended else Endings(),
+        evaluations=sum(piece.evaluations for piece in pieces),
+    )

@@ -93,8 +93,12 @@ class LQR(tables.Displayed):
         held = ", ".join(f"{name} {self.tau[k]:.4g}" for name, k in zip(driven, self.driven, strict=True))
         discrete = "" if self.plant.dt is None else f" of steps of {self.plant.dt:g} s"
         poles = tuple((float(x.real), float(x.imag)) for x in self.poles)
-        return [f"LQR at rest under {held}; gains K", matrix(self.K, driven, self.plant.states), f"poles{discrete}",
-                tables.Table(("real part", "imaginary part"), poles)]  # fmt: skip
+        return [
+            f"LQR at rest under {held}; gains K",
+            matrix(self.K, driven, self.plant.states),
+            f"poles{discrete}",
+            tables.Table(("real part", "imaginary part"), poles),
+        ]
 
     def torque(self, now: Instant) -> list[Any]:
         """Return the torques."""
@@ -207,8 +211,10 @@ def weights(x: ArrayLike, n: int, what: str) -> Numbers:
     fine = least > 0.0 if what == "R" else least >= -1e-12 * max(1.0, sizes.max(initial=0.0))
     if not fine or not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0):
         kind = "positive definite" if what == "R" else "positive semidefinite"
-        raise InputError(f"LQR: {what} is not symmetric and {kind}; give weights of at least zero"
-                         + (", and more than zero for torques" if what == "R" else ""))  # fmt: skip
+        raise InputError(
+            f"LQR: {what} is not symmetric and {kind}; give weights of at least zero"
+            + (", and more than zero for torques" if what == "R" else "")
+        )
     return matrix
 
 

@@ -22,9 +22,13 @@ from .instants import Controller, Force, Instant
 
 
 def rates(
-    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *,
-    loops: Loops | None = None, dtype: str = "float64",
-) -> Program:  # fmt: skip
+    mechanism: Mechanism,
+    forces: Sequence[Force] = (),
+    control: Controller | None = None,
+    *,
+    loops: Loops | None = None,
+    dtype: str = "float64",
+) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control.
 
     `loops` is the way in which they stay closed; a projection is no part of the rates.
@@ -37,9 +41,13 @@ def rates(
 
 
 def euler_step(
-    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *,
-    loops: Loops | None = None, dtype: str = "float64",
-) -> Program:  # fmt: skip
+    mechanism: Mechanism,
+    forces: Sequence[Force] = (),
+    control: Controller | None = None,
+    *,
+    loops: Loops | None = None,
+    dtype: str = "float64",
+) -> Program:
     """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit Euler step.
 
     Velocities are advanced first, then the coordinates with the new velocities. Coordinates follow the motion of each
@@ -58,9 +66,13 @@ def euler_step(
 
 
 def centered_rates(
-    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *,
-    loops: Loops | None = None, dtype: str = "float64",
-) -> Program:  # fmt: skip
+    mechanism: Mechanism,
+    forces: Sequence[Force] = (),
+    control: Controller | None = None,
+    *,
+    loops: Loops | None = None,
+    dtype: str = "float64",
+) -> Program:
     """Return the Program (t, z, u[, parameters]) -> (dz, du) of centered states; `rates` without floating trees."""
     own, drives = _own(mechanism, control, loops), drives_of(control)
     if not _floats(mechanism, own):
@@ -143,9 +155,13 @@ def loads_and_drives(
 
 
 def measure_program(
-    mechanism: Mechanism, forces: Sequence[Force], control: Controller | None, function: Callable[[Instant], Any], *,
+    mechanism: Mechanism,
+    forces: Sequence[Force],
+    control: Controller | None,
+    function: Callable[[Instant], Any],
+    *,
     loops: Loops | None = None,
-) -> Program:  # fmt: skip
+) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, under forces and control."""
     trace = Trace()
     inputs = rate_inputs(mechanism)
@@ -279,8 +295,11 @@ def _in_mode(program: Program, mode: str, *, timed: bool = True, parameters: Seq
     nq, nv = (a.size for a in program.inputs[1:3])
     moves = _moves([rows[k] for k in moved], nv)
     chosen = pushed if moves is not None else (*moved, *pushed)
-    labels = [(name, j) for name, entries in (("q", range(nq)), ("qd", range(nv)), ("parameters", parameters))
-              for j in entries]  # fmt: skip
+    labels = [
+        (name, j)
+        for name, entries in (("q", range(nq)), ("qd", range(nv)), ("parameters", parameters))
+        for j in entries
+    ]
     by_time = [Array("slope_t", (nq + nv,))] if timed else []
     outputs = (*program.outputs, *by_time, Array("slope", (len(chosen), len(labels))))
     results = [

@@ -39,9 +39,13 @@ from .slots import BODY, CHANGE, PIVOT, ManyContacts, Path
 
 
 def many_contacts(
-    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *, measures: int,
+    mechanism: Mechanism,
+    forces: Sequence[Force] = (),
+    control: Controller | None = None,
+    *,
+    measures: int,
     dtype: str = "float64",
-) -> ManyContacts:  # fmt: skip
+) -> ManyContacts:
     """Return the Programs of a step, with a number of further entries after the impulses in its state."""
     trace, nv, count = Trace(), mechanism.nv, sum(len(contact_kinds.labels(c)) for c in mechanism.contacts)
     inputs = rate_inputs(mechanism)

@@ -90,9 +90,13 @@ class ContactPrograms:
 
 
 def contact_programs(
-    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *, measures: int,
+    mechanism: Mechanism,
+    forces: Sequence[Force] = (),
+    control: Controller | None = None,
+    *,
+    measures: int,
     dtype: str = "float64",
-) -> ContactPrograms:  # fmt: skip
+) -> ContactPrograms:
     """Return the Programs of a step, with a number of further entries after the impulses in its state."""
     trace, nv, nc = Trace(), mechanism.nv, len(candidate_names(mechanism))
     inputs = rate_inputs(mechanism)
@@ -215,9 +219,13 @@ def allowance(contact: Any, gap: Any, velocity: Any, change: Any, size: Any, h: 
         leaving = where(bounces, bounce, 0.0)
     hits = (b < needed) & (rate < -(RESTING * pressing)) & _not(passes)
     return Allowance(
-        where(passes, size * FAR, b - allowed), where(passes, 0.0, allowed), leaving, expansion,
-        where(passes, size * FAR, rate), hits,
-    )  # fmt: skip
+        where(passes, size * FAR, b - allowed),
+        where(passes, 0.0, allowed),
+        leaving,
+        expansion,
+        where(passes, size * FAR, rate),
+        hits,
+    )
 
 
 def _not(condition: Any) -> Any:

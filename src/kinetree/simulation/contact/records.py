@@ -76,12 +76,14 @@ class Records:
         found, _ = feasible(given, mode, state, free)
         forces = np.zeros((len(given.names), 3))
         forces[list(mode.closed)] = found.forces
-        self.samples.append({
-            "contact_forces": forces,
-            "contact_gaps": state.gap,
-            "contact_residuals": residuals(given, mode, state, found),
-            "accelerations": found.qdd,
-        })  # fmt: skip
+        self.samples.append(
+            {
+                "contact_forces": forces,
+                "contact_gaps": state.gap,
+                "contact_residuals": residuals(given, mode, state, found),
+                "accelerations": found.qdd,
+            }
+        )
 
     def doubt(self, times: np.ndarray) -> Doubt:
         """Return the samples whose residuals are above their bound, for the times of all samples."""
@@ -126,8 +128,11 @@ def contact_fields(problem: Problem, run: Run, records: Sequence[Records], other
     lead, count, mechanism = problem.lead, len(run.t), problem.mechanism
     nc = sum(len(labels(c)) for c in mechanism.contacts)
     shapes = {
-        "contact_forces": (nc, 3), "contact_gaps": (nc,), "contact_residuals": (3,), "accelerations": (mechanism.nv,),
-    }  # fmt: skip
+        "contact_forces": (nc, 3),
+        "contact_gaps": (nc,),
+        "contact_residuals": (3,),
+        "accelerations": (mechanism.nv,),
+    }
     arrays = {name: np.full((prod(lead), count, *shape), np.nan) for name, shape in shapes.items()}
     for k, record in enumerate(records):
         for name, array in arrays.items():

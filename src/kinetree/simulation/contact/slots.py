@@ -431,14 +431,16 @@ class Slots:
         """Write larger limits of the pairs that are faster than theirs, and which lanes have such."""
         with self.loop(len(self.many.paths)) as s:
             speed = [
-                _length([
-                    self.pairs[s * self.numbers + (first + j)]
-                    + self.pairs[s * self.numbers + (first + j + 6)]
-                    + self.turned[s * 6 + (first + j - 12)]
-                    for j in range(3)
-                ])
+                _length(
+                    [
+                        self.pairs[s * self.numbers + (first + j)]
+                        + self.pairs[s * self.numbers + (first + j + 6)]
+                        + self.turned[s * 6 + (first + j - 12)]
+                        for j in range(3)
+                    ]
+                )
                 for first in (12, 15)
-            ]  # fmt: skip
+            ]
             fastest = speed[0] * self.reach[s] + speed[1]
             grows = self.pressed.value & (fastest > self.limit[s])
             self.limit[s] = grows.where(fastest * 2.0, self.limit[s])

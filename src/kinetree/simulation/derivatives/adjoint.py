@@ -259,8 +259,9 @@ class AdaptivePath:
         """Return states, times and lengths of the steps of a call, without its unused rows."""
         q, qd, _, _, _, begins, lengths = results
         rows = slice(steps + 1)
-        return tuple(np.ascontiguousarray(x) for x in (q[..., rows, :], qd[..., rows, :], begins[..., rows],
-                                                       lengths[..., rows]))  # fmt: skip
+        return tuple(
+            np.ascontiguousarray(x) for x in (q[..., rows, :], qd[..., rows, :], begins[..., rows], lengths[..., rows])
+        )
 
     def backward(self, end: State, samples: State | None, progress: Progress | None) -> Back:
         """Return the cotangents of the start, of parameters and of torques."""

@@ -332,9 +332,12 @@ def stepper_of(problem: Problem, columns: Columns, *, torques: bool) -> TangentS
     closing, chosen = closing_of(p, program), columns.parameters(free_count(p.mechanism))
     scheme = with_inputs_of(scheme_of(p), program)
     varied = Varied(
-        differentiate_program(program, chosen), None if closing is None else differentiate_program(closing, chosen),
-        len(columns), chosen, {x.name: differentiate_program(x, chosen) for x in conversions_of(scheme)},
-    )  # fmt: skip
+        differentiate_program(program, chosen),
+        None if closing is None else differentiate_program(closing, chosen),
+        len(columns),
+        chosen,
+        {x.name: differentiate_program(x, chosen) for x in conversions_of(scheme)},
+    )
     return TangentStepper(program, closing, varied, scheme, tuple(quaternion_places(p.mechanism)))
 
 

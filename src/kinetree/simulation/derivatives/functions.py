@@ -119,9 +119,11 @@ class RunFunction:
         torch = optional.torch()
         qd0 = torch.zeros(self.system.nv, dtype=torch.float64) if qd0 is None else qd0
         more = parameter_argument(
-            self.system.mechanism, parameters,
-            numbers=lambda values: on_torch.tensor_of(values, "float64"), columns=on_torch.columns_of("float64"),
-        )  # fmt: skip
+            self.system.mechanism,
+            parameters,
+            numbers=lambda values: on_torch.tensor_of(values, "float64"),
+            columns=on_torch.columns_of("float64"),
+        )
         tensors = [q0, qd0, *more, *added]
         for name, x in zip(cores, tensors, strict=True):
             if isinstance(x, torch.Tensor) and x.device.type != "cpu":
@@ -156,9 +158,11 @@ class RunFunction:
         jnp = optional.jax().numpy
         qd0 = np.zeros(self.system.nv) if qd0 is None else qd0
         more = parameter_argument(
-            self.system.mechanism, parameters, numbers=np.array,
+            self.system.mechanism,
+            parameters,
+            numbers=np.array,
             columns=lambda values: jnp.stack(jnp.broadcast_arrays(*map(jnp.asarray, values)), axis=-1),
-        )  # fmt: skip
+        )
         arrays = [jnp.asarray(x) for x in (q0, qd0, *more, *added)]
         if on_jax.common_dtype(WHO, arrays) != "float64":
             raise InputError(
@@ -177,9 +181,12 @@ class RunFunction:
             return self._pulled(self._run(cores, arrays[:count])[1], arrays[count:])
 
         return called_back(
-            lambda *arrays: self._run(cores, arrays)[0], pull, tuple(cores.values()),
-            [(nt, self.system.nq), (nt, self.system.nv)], forward=FORWARD.format("JAX"),
-        )  # fmt: skip
+            lambda *arrays: self._run(cores, arrays)[0],
+            pull,
+            tuple(cores.values()),
+            [(nt, self.system.nq), (nt, self.system.nv)],
+            forward=FORWARD.format("JAX"),
+        )
 
 
 def _refuse_forward() -> Any:

@@ -201,7 +201,7 @@ class EventDrivenRun:
         settings: Settings,
         pair: str,
         records: Records,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Examine the start: contacts that touch are closed, or bounce if they approach."""
         self.given, self.times, self.settings, self.pair, self.records = given, times, settings, pair, records
         self.t, self.evaluations, self.steps = float(times[0]), 0, 0

@@ -113,9 +113,13 @@ class ContactRuns(RunsOfLanes):
     pushed: int
 
     def __init__(
-        self, program: Program, method: Moreau | ManyContacts, quaternions: Sequence[int], closing: Program | None,
+        self,
+        program: Program,
+        method: Moreau | ManyContacts,
+        quaternions: Sequence[int],
+        closing: Program | None,
         dtype: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Declare the memory of the state."""
         super().__init__("moreau", program, 1, quaternions, closing, dtype=dtype, shared=SETTINGS, report=REPORT)
         self.rows, self.given = method.rows, sum(a.size for a in program.inputs)

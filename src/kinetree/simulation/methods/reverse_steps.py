@@ -73,8 +73,10 @@ class ReverseStep:
     def write_own(self, begin: Value, h: Value) -> None:
         """Write the same in the lanes whose step is longer than zero, whose bits do not depend on other lanes."""
         k, taken, sizes = self.k, h > 0.0, (self.states.n, self.parameters)
-        pairs = [(x, k.block(f"former_{i}", max(size, 1)), size)
-                 for i, (x, size) in enumerate(zip((self.cotangent, self.total), sizes, strict=True))]  # fmt: skip
+        pairs = [
+            (x, k.block(f"former_{i}", max(size, 1)), size)
+            for i, (x, size) in enumerate(zip((self.cotangent, self.total), sizes, strict=True))
+        ]
         for x, former, size in pairs:
             with k.loop(size) as j:
                 former[j] = x[j]
@@ -327,9 +329,11 @@ class Reversed:
     def programs(self) -> dict[str, Program]:
         """Return the Programs by their names in the kernel."""
         named = {
-            "rates": self.rates, "rates_back": self.rates_back,
-            "closing": self.closing, "closing_back": self.closing_back,
-        }  # fmt: skip
+            "rates": self.rates,
+            "rates_back": self.rates_back,
+            "closing": self.closing,
+            "closing_back": self.closing_back,
+        }
         named |= {f"{name}_back": program for name, program in self.around.items()}
         return {name: program for name, program in named.items() if program is not None}
 
