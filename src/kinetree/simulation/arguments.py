@@ -9,9 +9,12 @@ from typing import Any, TypeVar
 from .._support.checks import items, number
 from ..errors import InputError, ModelError, argument, brief, path_of
 from ..model.mechanism import Mechanism
-from ..model.parameters import Expression
+from ..model.parameters import Expression, Number
 from ..model.part_fields import formula
 from ..system import System
+
+Coefficient = Number | str
+"""A number, an expression of the parameters of a mechanism, or a formula of them as text."""
 
 M = TypeVar("M", bound="Mechanism | System")
 """A Mechanism or a System, whichever was given."""

@@ -10,11 +10,11 @@ import numpy as np
 
 from .._support.checks import positive
 from ..algebra.arrays import Numbers
-from ..algebra.scalars import maximum, where
+from ..algebra.scalars import Scalar, maximum, where
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..compiler.lanes.form import Kernel
-from ..compiler.lower.build import Request, is_long, tree_maker
+from ..compiler.lower.build import ClosedTree, Request, is_long, tree_maker
 from ..compiler.lower.closing_steps import (
     ASTRAY,
     NEAR_ROUNDS,
@@ -134,7 +134,7 @@ def locked_by(loops: Loops | None) -> frozenset[int]:
 
 def close_from_locked(
     mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int], dtype: str = "float64", *, rounds: int = 2
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[Scalar], list[Scalar]]:
     """Return q and qd as traced scalars, in which the loops determine all but the locked degrees of freedom.
 
     Two rounds of Newton's method suffice in a stage of a time step, which begins near a closed position.
@@ -171,7 +171,7 @@ def contradicts(mechanism: Mechanism) -> bool:
     return closing(mechanism).misfit > EXACT
 
 
-def contradiction(tree: Any, residual: list[Any], locked: frozenset[int] = frozenset()) -> Any:
+def contradiction(tree: ClosedTree, residual: list[Scalar], locked: frozenset[int] = frozenset()) -> Scalar:
     """Return the contradiction of the equations, in parts of the tolerated one, as a traced scalar."""
     units = loop_units(tree.mechanism)[0].tolist()
     gap = largest([x * (1.0 / u) for x, u in zip(residual, units, strict=True)])
@@ -179,7 +179,9 @@ def contradiction(tree: Any, residual: list[Any], locked: frozenset[int] = froze
     return maximum(gap * (1.0 / NEAR), gap * (1.0 / FAITHFUL) / closed.at_rest(tree, locked).factors().weakest)
 
 
-def guard_accelerations(tree: Any, accelerations: list[Any], locked: frozenset[int] = frozenset()) -> list[Any]:
+def guard_accelerations(
+    tree: ClosedTree, accelerations: list[Scalar], locked: frozenset[int] = frozenset()
+) -> list[Scalar]:
     """Return accelerations, not finite if the contradiction would change velocities by more than FAITHFUL."""
     if not tree.closing.misfit > EXACT:
         return accelerations
@@ -265,13 +267,13 @@ def _closing(mechanism: Mechanism, locked: frozenset[int], drives: Drives | None
     return Program.of_trace("closing", inputs, outputs, trace, [there, speed, [gap]])
 
 
-def _state(given: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+def _state(given: dict[str, Any]) -> tuple[list[Scalar], list[Scalar]]:
     return list(given["q"]), list(given["qd"])
 
 
 def _newton_step(
     mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int], dtype: str
-) -> tuple[list[Any], list[Any], Any]:
+) -> tuple[list[Scalar], list[Scalar], Scalar]:
     """Return q after a step, qd that keeps the loops closed, and the gap, as traced scalars."""
     make = tree_maker(mechanism, dtype)
     residual, step = closing_step(mechanism, given, locked, dtype)

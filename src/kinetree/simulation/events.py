@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.scalars import Scalar
 from ..compiler.ir.program import Program
 from ..compiler.ir.trace import Value
 from ..errors import InputError
@@ -36,7 +37,7 @@ class Event:
     the run ends at the first zero.
     """
 
-    function: Callable[[Instant], Any]
+    function: Callable[[Instant], Scalar]
     _: KW_ONLY
     direction: int = 0
     stop: bool = False
@@ -197,7 +198,7 @@ def _name(event: Event, k: int) -> str:
     return event.name or (own if own != "<lambda>" else f"event{k + 1}")
 
 
-def _traced(event: Event, now: Instant) -> Any:
+def _traced(event: Event, now: Instant) -> Scalar:
     try:
         value = event.function(now)
     except (TypeError, AttributeError) as error:

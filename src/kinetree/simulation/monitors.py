@@ -18,6 +18,7 @@ from ..model.parts import GROUND, Joint
 
 if TYPE_CHECKING:
     from ..analysis.ground.balance_points import Plane
+    from ..results.trajectory import Trajectory
 
 
 # --- Limits of joints that a finished run exceeds: coordinates, velocities and efforts of control ---
@@ -87,7 +88,7 @@ class LimitReport(Displayed):
         return f"{count} limit{'s are' if count > 1 else ' is'} exceeded; the most by {worst}"
 
 
-def limit_violations(run: Any) -> LimitReport:
+def limit_violations(run: Trajectory) -> LimitReport:
     """Return the limits of joints that a Trajectory exceeds at its samples, by more than TOLERANCE of their size.
 
     Efforts are those of control, run["control"]. Friction, damping, springs and stops are no effort of a drive.
@@ -116,7 +117,7 @@ def limit_violations(run: Any) -> LimitReport:
     return LimitReport(tuple(sorted(found, key=lambda v: (v.run, v.t_first))), note)
 
 
-def joints_of(run: Any) -> tuple[Joint, ...]:
+def joints_of(run: Trajectory) -> tuple[Joint, ...]:
     """Return the joints of a Trajectory with the numbers of its free parameters; of a batch, with the stored ones."""
     mechanism, given = run.system.mechanism, run.parameters
     if given is None or given.ndim > 1:
@@ -132,7 +133,7 @@ def _limit_size(bounds: Any, what: str, axis: int) -> float:
 
 
 def _passed(
-    run: Any, joint: str, axis: int, what: str, limit: float, values: np.ndarray, slack: float
+    run: Trajectory, joint: str, axis: int, what: str, limit: float, values: np.ndarray, slack: float
 ) -> list[Violation]:
     excess = {"lower": limit - values, "upper": values - limit}.get(what, np.abs(values) - limit)
     found = []
@@ -248,7 +249,7 @@ class MomentumBalance:
         return f"momentum balance: largest residual {angular:.3g} N m s angular, {linear:.3g} N s linear"
 
 
-def energy_balance(run: Any) -> EnergyBalance:
+def energy_balance(run: Trajectory) -> EnergyBalance:
     """Return the energy of a Trajectory less the work of the torques and wrenches that acted."""
     options, energy = _options(run), run["energy"]
     joint_work = integral(run.t, (run["tau"] * run.qd).sum(axis=-1))
@@ -268,7 +269,7 @@ def energy_balance(run: Any) -> EnergyBalance:
     return EnergyBalance(run.t, energy, joint_work, wrench_work, residual, scale, _coarseness(run, residual, scale))
 
 
-def _coarseness(run: Any, residual: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def _coarseness(run: Trajectory, residual: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return the coarseness of each run; 0 if its residual is small."""
     doubted = _highest(np.abs(residual)) > DOUBTFUL * scale
     if run.accelerations is None or not np.any(doubted):
@@ -282,7 +283,7 @@ def _coarseness(run: Any, residual: np.ndarray, scale: np.ndarray) -> np.ndarray
     return np.where(doubted, gap / np.where(size > 0, size, 1.0), 0.0)
 
 
-def momentum_balance(run: Any) -> MomentumBalance:
+def momentum_balance(run: Trajectory) -> MomentumBalance:
     """Return the momentum of a free-floating Trajectory less the impulse of gravity and of the wrenches that acted."""
     mechanism = run.system.mechanism
     for joint, own in zip(mechanism.joints, mechanism.v_slices, strict=True):
@@ -308,7 +309,7 @@ def momentum_balance(run: Any) -> MomentumBalance:
     return MomentumBalance(run.t, momentum, impulse, momentum - momentum[..., :1, :] - impulse)
 
 
-def _options(run: Any) -> dict[str, Any]:
+def _options(run: Trajectory) -> dict[str, Any]:
     """Return the options of functions of a System for a run whose parameters do not change."""
     options: dict[str, Any] = {"check": False}
     return options if run.constant_parameters is None else options | {"parameters": run.parameters_at_samples}
@@ -387,7 +388,7 @@ class GroundBalance:
         )
 
 
-def ground_balance(run: Any, *, plane: Any = None) -> GroundBalance:
+def ground_balance(run: Trajectory, *, plane: Any = None) -> GroundBalance:
     """Return zero-moment point, center of pressure, capture point and support polygon of a run with contacts.
 
     `plane` is a Surface or Placement on the ground, by default the plane that all contacts touch.
@@ -430,7 +431,7 @@ def ground_balance(run: Any, *, plane: Any = None) -> GroundBalance:
     return GroundBalance(run.t, zero, pressure_point(contact, on), captured, support, margins, on)
 
 
-def _total(run: Any) -> np.ndarray:
+def _total(run: Trajectory) -> np.ndarray:
     """Return the sum of all external wrenches of a run about the origin of the ground [..., nt, 6]."""
     R, p = run["poses"][..., :3, :3], run["poses"][..., :3, 3]
     wrenches = run["wrenches"]

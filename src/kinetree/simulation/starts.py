@@ -27,14 +27,18 @@ if TYPE_CHECKING:
     from ..targets.ptx.driver import Device
 
 
+AnyArray = Any
+"""An array of NumPy, or of CuPy or torch on a GPU; None for a default."""
+
+
 def start_of(
     system: System,
-    given: tuple[Any, Any],
+    given: tuple[AnyArray, AnyArray],
     default: Callable[[], np.ndarray],
     beside: Mapping[str, tuple[int, ...]],
     device: Device | None,
     library: Library | None,
-) -> tuple[Any, Any, str]:
+) -> tuple[AnyArray, AnyArray, str]:
     """Return q and qd with a common leading shape, and the precision of the run; arrays of a `library` may stay."""
     if device is None:
         return *start_state(system, *given, default, beside), "float64"
@@ -225,24 +229,24 @@ def _verb(mechanism: Mechanism, k: int) -> str:
 # --- Starts that are arrays on a GPU, and stay there if the samples of their runs do ---
 
 
-def precision(arrays: tuple[Any, Any]) -> str:
+def precision(arrays: tuple[AnyArray, AnyArray]) -> str:
     """Return the precision of a run on a GPU: float32 if an array of its start is, otherwise float64."""
     single = any(str(getattr(x, "dtype", "")).removeprefix("torch.") == "float32" for x in arrays)
     return "float32" if single else "float64"
 
 
-def on_host(arrays: tuple[Any, Any]) -> tuple[Any, Any]:
+def on_host(arrays: tuple[AnyArray, AnyArray]) -> tuple[AnyArray, AnyArray]:
     """Return the start of a run on a GPU in the memory of the host."""
     q, qd = (_copied(x) if hasattr(x, "__cuda_array_interface__") else x for x in arrays)
     return q, qd
 
 
-def _copied(x: Any) -> np.ndarray:
+def _copied(x: AnyArray) -> np.ndarray:
     """Return an array of CuPy or torch on a GPU in the memory of the host."""
     return x.get() if hasattr(x, "get") else x.detach().cpu().numpy()
 
 
-def stays(library: Library, system: System, device: Device | None, arrays: tuple[Any, Any]) -> bool:
+def stays(library: Library, system: System, device: Device | None, arrays: tuple[AnyArray, AnyArray]) -> bool:
     """Return whether q0 and qd0 are arrays of a library on a GPU that need nothing from the CPU.
 
     Starts of closed mechanisms do: their loops are closed there. So do arrays of integers, and a qd0 elsewhere.
@@ -259,10 +263,10 @@ def stays(library: Library, system: System, device: Device | None, arrays: tuple
 def device_start(
     system: System,
     library: Library,
-    arrays: tuple[Any, Any],
+    arrays: tuple[AnyArray, AnyArray],
     dtype: str,
     beside: Mapping[str, tuple[int, ...]] | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[AnyArray, AnyArray]:
     """Return q [..., nq] and qd [..., nv] with a common leading shape, as views of new arrays [entries, runs].
 
     Without qd0, velocities are zero. `beside` are the leading shapes of the other arrays of a run by name.
@@ -280,7 +284,7 @@ def device_start(
     return q, qd
 
 
-def runs_first(x: Any, lead: tuple[int, ...]) -> Any:
+def runs_first(x: AnyArray, lead: tuple[int, ...]) -> AnyArray:
     """Return a view [..., core] of an array [core, runs] of CuPy or torch."""
     wide = x.reshape((*x.shape[:-1], *lead))
     core = len(x.shape) - 1

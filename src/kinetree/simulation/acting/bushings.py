@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ...algebra import quaternions
+from ...algebra.scalars import Scalar
 from ...algebra.vectors import Vector, add, cross, dot, matmul, neg, sub, times, transpose
 from ...errors import argument
 from ..arguments import coefficients, spread
@@ -59,7 +60,7 @@ class Bushing:
         now.push(b, at, f, n)
         now.push(a, place, neg(f), neg(add(n, cross(sub(end, start), f))))
 
-    def energy(self, now: Instant) -> Any:
+    def energy(self, now: Instant) -> Scalar:
         """Return the energy of the springs [J]."""
         _, e, turn = self._pose(now)
         k, g = number_in(now, self.stiffness), number_in(now, self.torsional_stiffness)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..._support.checks import items, numbers, positive
+from ...algebra.scalars import Scalar
 from ...analysis.loops.leaders import leaders_among
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import is_long
@@ -53,10 +54,10 @@ class PD:
         """Read the gains."""
         _read_gains(self)
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         e = _Errors(now, self)
-        tau: list[Any] = [0.0] * now.mechanism.nv
+        tau: list[Scalar] = [0.0] * now.mechanism.nv
         for label, k, c, dq, dqd in zip(e.labels, e.k, e.c, e.q, e.qd, strict=True):
             tau[label] = k * dq + c * dqd
         return tau
@@ -83,7 +84,7 @@ class PDGravity:
         _read_gains(self)
         _read_actuation(self)
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         actuation, still = _Actuation.of(now, self), [0.0] * now.mechanism.nv
         joints = self.actuated if self.joints is None else self.joints
@@ -119,7 +120,7 @@ class ComputedTorque:
         _read_gains(self)
         _read_actuation(self)
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         actuation = _Actuation.of(now, self)
         e = _Errors(now, self)
@@ -147,7 +148,7 @@ class FeedForward:
         """Read the actuated joints."""
         _read_actuation(self)
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         actuation = _Actuation.of(now, self)
         places, labels = locate_joints(now, self.actuated, "FeedForward")
@@ -171,9 +172,9 @@ class Sum:
 
     controllers: Sequence[Controller]
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
-        tau: list[Any] = [0.0] * now.mechanism.nv
+        tau: list[Scalar] = [0.0] * now.mechanism.nv
         for controller in self.controllers:
             tau = [a + b for a, b in zip(tau, controller.torque(now), strict=True)]
         return tau
@@ -192,7 +193,7 @@ class Saturated:
             limit = numbers(self.limit, argument("limit", "Saturated"), least=0.0, infinite=True)
             object.__setattr__(self, "limit", limit)
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         limits = self.limit if self.limit is not None else self._efforts(now)
         bounds = spread(limits, now.mechanism.nv, argument("limit", "Saturated"))
@@ -220,9 +221,9 @@ class TorqueFunction:
     PythonControl can.
     """
 
-    function: Callable[[Any, list[Any], list[Any]], Iterable[Any]]
+    function: Callable[[Any, list[Scalar], list[Scalar]], Iterable[Scalar]]
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         name = getattr(self.function, "__name__", type(self.function).__name__)
         try:
@@ -235,7 +236,7 @@ class TorqueFunction:
         return tau
 
 
-def _scratch(now: Instant) -> tuple[Any, list[Any], list[Any]]:
+def _scratch(now: Instant) -> tuple[Any, list[Scalar], list[Scalar]]:
     """Return (t, q, qd) of a trace that is discarded."""
     trace = Trace()
     t, q, qd = ([trace.input(g, k) for k in range(n)] for g, n in enumerate((1, len(now.q), len(now.qd))))
@@ -272,7 +273,9 @@ class _Actuation:
     weights: dict[int, float]
     forces: bool
 
-    def torques(self, now: Instant, state: tuple[list[Any], list[Any]], wanted: dict[int, Any]) -> list[Any]:
+    def torques(
+        self, now: Instant, state: tuple[list[Scalar], list[Scalar]], wanted: dict[int, Scalar]
+    ) -> list[Scalar]:
         """Return the torques that give the actuated degrees of freedom the wanted accelerations at a state."""
         return now.actuated_torques(*state, wanted, self.leaders, self.weights, forces=self.forces)
 
@@ -354,9 +357,9 @@ class ActuatorControl:
     stay within their bounds, and the torques of all actuators of a joint within its effort.
     """
 
-    control: Any
+    control: Reference | Mapping[str, float] | float | Sequence[float]
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         m = now.mechanism
         if not m.actuators:
@@ -372,7 +375,7 @@ class ActuatorControl:
                 names = ", ".join(a.name for a in m.actuators[:10])
                 raise InputError(f"control has shape {given.shape}; give a number, or one per actuator: {names}")
             controls = np.broadcast_to(given, (count,)).tolist()
-        tau: list[Any] = [0.0] * m.nv
+        tau: list[Scalar] = [0.0] * m.nv
         for actuator, u in zip(m.actuators, controls, strict=True):
             own = entries(m, actuator.joint, 1)
             speed = sum(g * now.qd[k] for g, k in zip(actuator.gear, own, strict=True))
@@ -398,7 +401,7 @@ def _by_name(given: Mapping[str, Any], names: list[str]) -> list[float]:
     return [float(np.asarray(given.get(name, 0.0)).reshape(-1)[0]) for name in names]
 
 
-def _within(x: Any, bounds: tuple[float, ...]) -> Any:
+def _within(x: Scalar, bounds: tuple[float, ...]) -> Scalar:
     """Return a number within (lower, upper), which may be infinite or, if empty, none."""
     if bounds and math.isfinite(bounds[0]):
         x = maximum(x, bounds[0])

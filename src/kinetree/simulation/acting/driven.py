@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...algebra.scalars import Scalar
 from ...errors import InputError, Where, brief, unknown_name
 from ...model.axes import entries
 from ...model.mechanism import Mechanism
@@ -50,11 +51,11 @@ class Driven:
                 )
 
     @property
-    def motions(self) -> tuple[tuple[Any, Any], ...]:
+    def motions(self) -> tuple[tuple[Scalar, Scalar], ...]:
         """The joints with their references; several joints with one reference are a tuple of names."""
         return self.joint if isinstance(self.joint, tuple) else ((self.joint, self.reference),)
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Refuse to be a part of another controller, which has no torque to read."""
         raise InputError(
             "Driven cannot be inside another controller: its torques are results; put both into a list, such as "
@@ -69,12 +70,12 @@ class DrivenControl:
     drives: Drives
     controller: Controller | None = None
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques of the other controller; those of the drives follow from the motion."""
         return [0.0] * now.mechanism.nv if self.controller is None else list(self.controller.torque(now))
 
 
-def combine_controls(mechanism: Mechanism, controllers: Sequence[Any]) -> Any:
+def combine_controls(mechanism: Mechanism, controllers: Sequence[Scalar]) -> Any:
     """Return one controller for a run; those of a list act together, with all driven joints in one DrivenControl."""
     motions = [motion for c in controllers if isinstance(c, Driven) for motion in c.motions]
     others = [c for c in controllers if not isinstance(c, Driven)]
@@ -88,11 +89,11 @@ def combine_controls(mechanism: Mechanism, controllers: Sequence[Any]) -> Any:
     return DrivenControl(_drives(mechanism, motions), rest) if motions else rest
 
 
-def _names(joint: Any) -> tuple[Any, ...]:
+def _names(joint: Any) -> tuple[Scalar, ...]:
     return joint if isinstance(joint, tuple) else (joint,)
 
 
-def _drives(mechanism: Mechanism, motions: Sequence[tuple[Any, Any]]) -> Drives:
+def _drives(mechanism: Mechanism, motions: Sequence[tuple[Scalar, Scalar]]) -> Drives:
     """Return the drives of joints or axes of joints by name; refuse one that is driven twice."""
     names = [joint.name for joint in mechanism.joints]
     coupled = [c.name for c in mechanism.couplings]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...algebra.scalars import Scalar
+from ...algebra.vectors import Vector
 from ...errors import InputError
 from ...model.mechanism import Mechanism
-
-Lists = tuple[list[Any], list[Any], list[Any]]
-"""q, qd and qdd of the driven coordinates, each a list of scalars."""
+from .references.motions import Lists, Reference
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Drives:
     `couplings` are those whose offsets are driven, by name, each with its reference.
     """
 
-    motions: tuple[tuple[str, Any], ...]
+    motions: tuple[tuple[str, Reference], ...]
     counts: tuple[int, ...]
     q: tuple[int, ...]
     v: tuple[int, ...]
-    couplings: tuple[tuple[str, Any], ...] = ()
+    couplings: tuple[tuple[str, Reference], ...] = ()
 
     @property
     def locked(self) -> frozenset[int]:
@@ -36,7 +36,7 @@ class Drives:
         """The names of the joints and couplings."""
         return tuple(name for name, _ in (*self.motions, *self.couplings))
 
-    def offsets(self, t: Any) -> dict[str, tuple[Any, Any, Any]]:
+    def offsets(self, t: Scalar) -> dict[str, Vector]:
         """Return offset, rate and acceleration of the driven couplings at a time, by name."""
         found = {
             name: evaluate_reference(reference, t, 1, f"the drive of {name!r}") for name, reference in self.couplings
@@ -56,7 +56,7 @@ class Drives:
         names = [name for name, _ in self.couplings]
         return replace(mechanism, couplings=tuple(c for c in mechanism.couplings if c.name not in names))
 
-    def at(self, t: Any) -> Lists:
+    def at(self, t: Scalar) -> Lists:
         """Return q, qd and qdd of all driven coordinates at a time: a float, a traced value or an array."""
         out: Lists = [], [], []
         for (name, reference), count in zip(self.motions, self.counts, strict=True):
@@ -66,12 +66,12 @@ class Drives:
                 whole += entries
         return out
 
-    def placed(self, t: Any, q: Sequence[Any], qd: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def placed(self, t: Scalar, q: Sequence[Scalar], qd: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """Return a state with the driven coordinates and velocities of a time."""
         wanted, speeds, _ = self.at(t)
         return replace_entries(q, self.q, wanted), replace_entries(qd, self.v, speeds)
 
-    def accelerations(self, t: Any, count: int) -> list[Any]:
+    def accelerations(self, t: Scalar, count: int) -> list[Scalar]:
         """Return qdd of the driven degrees of freedom at a time, zeros for the others."""
         return replace_entries([0.0] * count, self.v, self.at(t)[2])
 
@@ -86,7 +86,7 @@ def driven_of(drives: Drives | None) -> frozenset[int]:
     return frozenset() if drives is None else drives.locked
 
 
-def replace_entries(x: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+def replace_entries(x: Sequence[Scalar], places: Sequence[int], values: Sequence[Scalar]) -> list[Scalar]:
     """Return a list with some entries replaced."""
     out = list(x)
     for k, value in zip(places, values, strict=True):
@@ -94,7 +94,7 @@ def replace_entries(x: Sequence[Any], places: Sequence[int], values: Sequence[An
     return out
 
 
-def evaluate_reference(reference: Any, t: Any, count: int, who: str = "") -> Lists:
+def evaluate_reference(reference: Reference, t: Scalar, count: int, who: str = "") -> Lists:
     """Return q, qd, qdd of a reference at a time, lists with one scalar per coordinate."""
     of = f"the reference of {who}" if who else "the reference"
     try:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..._support.optional import casadi
+from ...algebra.scalars import Scalar
 from ...compiler.ir.operations import FUNCTIONS, Op, apply
 from ...errors import InputError
 from . import smooth
@@ -26,22 +27,22 @@ class FromCasadi:
 
     function: Any
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         nq, nv = now.mechanism.nq, now.mechanism.nv
         f = _expanded(self.function, {"t": 1, "q": nq, "qd": nv}, {"tau": nv})
         return replay(f, [[now.t], now.q, now.qd])[0]
 
 
-def replay(f: Any, inputs: list[list[Any]]) -> list[list[Any]]:
+def replay(f: Any, inputs: list[list[Scalar]]) -> list[list[Scalar]]:
     """Return the outputs of an expanded casadi.Function for dense inputs of any scalars."""
     ca = casadi()
 
     names = {getattr(ca, n): n for n in dir(ca) if n.startswith("OP_")}
     dense_in = [_places(f.sparsity_in(k)) for k in range(f.n_in())]
     dense_out = [_places(f.sparsity_out(k)) for k in range(f.n_out())]
-    outputs: list[list[Any]] = [[0.0] * f.numel_out(k) for k in range(f.n_out())]
-    work: dict[int, Any] = {}
+    outputs: list[list[Scalar]] = [[0.0] * f.numel_out(k) for k in range(f.n_out())]
+    work: dict[int, Scalar] = {}
     for k in range(f.n_instructions()):
         name, read, write = names.get(f.instruction_id(k), "?"), f.instruction_input(k), f.instruction_output(k)
         if name == "OP_CONST":
@@ -99,7 +100,7 @@ def _nonzero(c: Any, yes: Any, no: Any) -> Any:
     return where(0.0 < c, yes, where(c < 0.0, yes, no))
 
 
-def _power(x: Any, exponent: Any) -> Any:
+def _power(x: Scalar, exponent: Scalar) -> Scalar:
     if not isinstance(exponent, float):
         raise InputError("OP_POW with an exponent that is not a number cannot be compiled; write exp(y * log(x))")
     whole = int(exponent)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
-from ...algebra.scalars import where
+from ...algebra.scalars import Scalar, where
 from ...algebra.spatial import Wrench
 from ...algebra.vectors import IDENTITY, ZERO, Matrix, Vector, add, cross, matmul, sub, times, transpose
 from ...compiler.ir.program import Array, Program
@@ -23,7 +23,7 @@ from ...model.parts import GROUND
 from ..closing import close_from_locked, guard_accelerations
 from .drives import Drives, driven_of, replace_entries
 
-Scalars = Sequence[Any]
+Scalars = Sequence[Scalar]
 
 ROUNDS = 5
 """The rounds of Newton's method from the present position to that of a reference: enough from some tenths of a
@@ -55,14 +55,14 @@ class Instant:
     """A mechanism at one instant on traced scalars: the argument of forces and controllers."""
 
     def __init__(
-        self, mechanism: Mechanism, t: Any, q: Scalars, qd: Scalars, parameters: Scalars | None,
+        self, mechanism: Mechanism, t: Scalar, q: Scalars, qd: Scalars, parameters: Scalars | None,
         given: Mapping[str, Scalars] | None = None, dtype: str = "float64",
     ) -> None:  # fmt: skip
         """Store the state and all inputs by name, without forces."""
         self._make = tree_maker(mechanism, dtype)
         self.mechanism, self.t, self.q, self.qd, self.dtype = mechanism, t, list(q), list(qd), dtype
-        self.tau: list[Any] = [0.0] * mechanism.nv
-        self.control: list[Any] = [0.0] * mechanism.nv  # the share of control in tau
+        self.tau: list[Scalar] = [0.0] * mechanism.nv
+        self.control: list[Scalar] = [0.0] * mechanism.nv  # the share of control in tau
         self.given = {} if given is None else given
         self.offsets: dict[str, Any] = {}  # of driven couplings
         self._parameters = parameters
@@ -76,14 +76,14 @@ class Instant:
         kinematics.move(tree)
         return tree
 
-    def parameter(self, name: str) -> Any:
+    def parameter(self, name: str) -> Scalar:
         """Return the value of a parameter of the mechanism, a traced scalar if it is free."""
         values = self.mechanism.values(self._parameters)
         if name not in values:
             raise unknown_name("parameter", name, values)
         return values[name]
 
-    def point(self, body: str, place) -> tuple[Any, Any]:
+    def point(self, body: str, place) -> tuple[Scalar, Scalar]:
         """Return position [m] and velocity [m/s], in the axes of the ground, of a point in the frame of a body."""
         if body == GROUND:
             return tuple(place), (0.0, 0.0, 0.0)
@@ -120,11 +120,11 @@ class Instant:
         known = self._wrenches.get(body, Wrench())
         self._wrenches[body] = known + Wrench(tuple(entries[:3]), tuple(entries[3:]))
 
-    def difference(self, q: Scalars) -> list[Any]:
+    def difference(self, q: Scalars) -> list[Scalar]:
         """Return the displacement from coordinates q to the present ones, in the tangent space."""
         return states.difference(Tree(self.mechanism, self.inputs(q=list(q), q2=self.q)))
 
-    def inverse_dynamics(self, q: Scalars, qd: Scalars, qdd: Scalars, *, forces: bool = False) -> list[Any]:
+    def inverse_dynamics(self, q: Scalars, qd: Scalars, qdd: Scalars, *, forces: bool = False) -> list[Scalar]:
         """Return the joint torques of any motion of the open tree, without the forces that act.
 
         With `forces`, those of the mechanism itself (springs, dampers, friction) help to make the motion.
@@ -133,14 +133,14 @@ class Instant:
         needed = inverse.inverse_dynamics(self._make(self.mechanism, state))
         return [x - y for x, y in zip(needed, tau, strict=True)] if forces else needed
 
-    def gravity_torque(self, q: Scalars) -> list[Any]:
+    def gravity_torque(self, q: Scalars) -> list[Scalar]:
         """Return the joint torques that hold the open tree at rest."""
         return inverse.inverse_dynamics(self._tree(q=q))
 
     def actuated_torques(
-        self, q: Scalars, qd: Scalars, wanted: Mapping[int, Any], leaders: frozenset[int],
+        self, q: Scalars, qd: Scalars, wanted: Mapping[int, Scalar], leaders: frozenset[int],
         weights: Mapping[int, float], *, forces: bool = False,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Scalar]:  # fmt: skip
         """Return the torques of actuated joints, of least effort, that give them accelerations; the loops move others.
 
         Accelerations and weights are by degree of freedom. NaN where the actuated joints do not determine the motion.
@@ -149,8 +149,8 @@ class Instant:
         return computed_torques(self._make(self.mechanism, state | {"tau": tau}), leaders, wanted, weights)
 
     def closed_state(
-        self, leaders: frozenset[int], q: Mapping[int, Any], qd: Mapping[int, Any]
-    ) -> tuple[list[Any], list[Any]]:
+        self, leaders: frozenset[int], q: Mapping[int, Scalar], qd: Mapping[int, Scalar]
+    ) -> tuple[list[Scalar], list[Scalar]]:
         """Return the state in which actuated joints have given entries of q and qd; the loops determine the others.
 
         The position is on the assembly branch of the present one, and NaN where Newton's method does not close the
@@ -168,22 +168,22 @@ class Instant:
         one = where(gap < OPEN, 1.0, math.nan)
         return [x * one for x in place], speed
 
-    def _loaded(self, given: dict[str, Scalars], forces: bool) -> tuple[dict[str, Any], list[Any]]:
+    def _loaded(self, given: dict[str, Scalars], forces: bool) -> tuple[dict[str, Any], list[Scalar]]:
         """Return the inputs of a tree, with the forces of the mechanism if they act, and their joint torques."""
         state = self.inputs(**given)
         return with_forces(self.mechanism, state) if forces else (state, [0.0] * self.mechanism.nv)
 
-    def accelerations(self, rate: float = 0.0) -> list[Any]:
+    def accelerations(self, rate: float = 0.0) -> list[Scalar]:
         """Return qdd under everything that acts; gaps of loops decay at a `rate` [1/s]."""
         return self._motion(rate, None)[1]
 
-    def driven_accelerations(self, drives: Drives) -> list[Any]:
+    def driven_accelerations(self, drives: Drives) -> list[Scalar]:
         """Return qdd under everything that acts, with the driven degrees of freedom moved by their references."""
         return self._motion(0.0, drives)[1]
 
     def centered_accelerations(
         self, rate: float = 0.0, drives: Drives | None = None, own: frozenset[int] = frozenset()
-    ) -> list[Any]:
+    ) -> list[Scalar]:
         """Return the same with accelerations of centers of mass for floating roots, except for `own` coordinates.
 
         Without loops, the others do not depend on the velocities of the roots' translations, which are left out.
@@ -196,7 +196,7 @@ class Instant:
 
     def _motion(
         self, rate: float, drives: Drives | None, still: frozenset[int] = frozenset()
-    ) -> tuple[Tree, list[Any], list]:
+    ) -> tuple[Tree, list[Scalar], list]:
         """Return the tree under everything that acts, its qdd, and the equations of loops with their multipliers.
 
         Velocities that are `still` are taken as zero.
@@ -213,7 +213,7 @@ class Instant:
             qdd = guard_accelerations(self._tree(q=self.q), qdd, driven_of(drives))
         return tree, qdd, loads
 
-    def driven_torques(self, drives: Drives) -> tuple[list[Any], list[Any]]:
+    def driven_torques(self, drives: Drives) -> tuple[list[Scalar], list[Scalar]]:
         """Return the torques of all joints and of their control, with those of the drives that their motion takes.
 
         What other forces contribute in a driven joint, its drive does not have to.
@@ -236,7 +236,7 @@ class Instant:
         qdd = drives.accelerations(self.t, self.mechanism.nv)
         return self._tree(q=self.q, qd=self.qd, qdd=qdd, tau=self.tau, **more)
 
-    def wrenches(self) -> list[Any]:
+    def wrenches(self) -> list[Scalar]:
         """Return the wrenches on all bodies, about their origins in their frames, six entries each."""
         return [x for b in self.mechanism.bodies for x in self._wrenches.get(b.name, Wrench()).entries()]
 
@@ -269,7 +269,9 @@ HINT = (
 """The remedy for a function that cannot be compiled."""
 
 
-def trace_function(name: str, mechanism: Mechanism, function: Callable[[Instant], Sequence[Any]], size: int) -> Program:
+def trace_function(
+    name: str, mechanism: Mechanism, function: Callable[[Instant], Sequence[Scalar]], size: int
+) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> values [size] of a function of `now`."""
     trace = Trace()
     inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]

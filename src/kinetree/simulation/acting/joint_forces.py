@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ..._support.checks import positive
+from ...algebra.scalars import Scalar
 from ...dynamics.force_laws import SLIP_SPEED, friction
 from ...errors import ModelError, Where, argument
 from ...model.checks import require_flat
@@ -43,11 +44,11 @@ class JointSpring:
         for label, k, stretch in self._stretches(now):
             now.tau[label] = now.tau[label] - k * stretch
 
-    def energy(self, now: Instant) -> Any:
+    def energy(self, now: Instant) -> Scalar:
         """Return the stored energy: stiffness (q - rest)^2 / 2 [J]."""
         return sum(k * stretch * stretch * 0.5 for _, k, stretch in self._stretches(now))
 
-    def _stretches(self, now: Instant) -> Iterator[tuple[int, Any, Any]]:
+    def _stretches(self, now: Instant) -> Iterator[tuple[int, Scalar, Scalar]]:
         i = record(now, self.joint, "JointSpring")
         require_flat(i.joint, "JointSpring")
         k, rest = per_dof(now, i, self.stiffness, "stiffness"), per_dof(now, i, self.rest, "rest")
@@ -128,11 +129,11 @@ class JointStops:
             _, h, slope = soft_ramp(x, self.softness)
             now.tau[label] = now.tau[label] - sign * (k * h + c * slope * v)
 
-    def energy(self, now: Instant) -> Any:
+    def energy(self, now: Instant) -> Scalar:
         """Return the stored energy [J]."""
         return sum(k * soft_ramp(x, self.softness)[0] for _, k, _, x, _, _ in self._contacts(now))
 
-    def _contacts(self, now: Instant) -> Iterator[tuple[int, Any, Any, Any, Any, float]]:
+    def _contacts(self, now: Instant) -> Iterator[tuple[int, Scalar, Scalar, Scalar, Scalar, float]]:
         """Yield (degree of freedom, stiffness, damping, x, dx/dt, sign) for each limit."""
         for i in self._records(now):
             require_flat(i.joint, "JointStops")
@@ -145,7 +146,7 @@ class JointStops:
                     x, v = sign * (i.q[at] - limit), sign * i.qd[at]
                     yield i.labels[at], stiffness[at], damping[at], x, v, sign
 
-    def _records(self, now: Instant) -> list[Any]:
+    def _records(self, now: Instant) -> list[Scalar]:
         if self.joint is None:
             return [i for i in now.tree.records if has_limits(i.joint)]
         i = record(now, self.joint, "JointStops")
@@ -192,6 +193,6 @@ def number_in(now: Instant, x: Any) -> Any:
     return resolve_parts(x, now.mechanism.values(now.inputs().get("parameters")))
 
 
-def per_dof(now: Instant, i: Any, values: Sequence[Any], key: str) -> tuple[Any, ...]:
+def per_dof(now: Instant, i: Any, values: Sequence[Scalar], key: str) -> tuple[Scalar, ...]:
     """Return one resolved number per degree of freedom of a joint."""
     return number_in(now, spread(values, i.kind.NV, argument(key, repr(i.joint.name))))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ..._support import tables
 from ..._support.checks import real_array, whole
 from ...algebra.arrays import Numbers
+from ...algebra.scalars import Scalar
 from ...analysis.linearization import Linearization, discrete, linearize, matrix
 from ...errors import InputError, unknown_name
 from ...model.axes import entries
@@ -23,6 +24,9 @@ from ...system import System
 from .instants import Instant
 from .joint_forces import require_flat
 from .references.table import Table, piecewise
+
+if TYPE_CHECKING:
+    from ...results.trajectory import Trajectory
 
 AT_REST = 1e-6
 """The largest acceleration at a state that a regulator holds, relative to that of the joints without torques."""
@@ -100,7 +104,7 @@ class LQR(tables.Displayed):
             tables.Table(("real part", "imaginary part"), poles),
         ]
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         if len(self.q) != len(now.q) or len(self.tau) != now.mechanism.nv:
             raise InputError(
@@ -113,8 +117,8 @@ class LQR(tables.Displayed):
 
 
 def subtract_feedback(
-    tau: Sequence[Any], K: Sequence[Sequence[Any]], x: Sequence[Any], driven: Sequence[int]
-) -> list[Any]:
+    tau: Sequence[Scalar], K: Sequence[Sequence[Scalar]], x: Sequence[Scalar], driven: Sequence[int]
+) -> list[Scalar]:
     """Return torques tau - K x, the latter in the driven degrees of freedom."""
     out = list(tau)
     for k, row in zip(driven, K, strict=True):
@@ -241,7 +245,7 @@ class TrackingLQR(tables.Displayed):
 
     def __init__(
         self,
-        run: Any,
+        run: Trajectory,
         *,
         torques: ArrayLike | None = None,
         Q: ArrayLike = 1.0,
@@ -280,7 +284,7 @@ class TrackingLQR(tables.Displayed):
         t, (count, driven, states) = self.table.times, self.K.shape
         return [f"TrackingLQR: gains [{driven}, {states}] at {count} times from {t[0]:.4g} s to {t[-1]:.4g} s"]
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         n, count = now.mechanism.nv, len(self.driven)
         values, _, _ = self.table(now.t)
@@ -310,7 +314,7 @@ def _backward(t: Numbers, A: Numbers, B: Numbers, Q: Numbers, R: Numbers, S: Num
     return K
 
 
-def _torques(run: Any, given: ArrayLike | None) -> Numbers:
+def _torques(run: Trajectory, given: ArrayLike | None) -> Numbers:
     """Return the torques of the drives at the times of a run, [nt, nv], or held between them, [nt - 1, nv]."""
     shape = (len(run.t), run.system.nv)
     if given is None:
@@ -331,7 +335,7 @@ def _torques(run: Any, given: ArrayLike | None) -> Numbers:
     return found
 
 
-def _refuse(run: Any) -> None:
+def _refuse(run: Trajectory) -> None:
     """Raise an InputError for a run that has no gains of this kind."""
     who = "TrackingLQR"
     if not all(hasattr(run, name) for name in ("system", "t", "q", "qd", "control")):

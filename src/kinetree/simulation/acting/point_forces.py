@@ -10,8 +10,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..._support.checks import positive
-from ...algebra.scalars import is_number, sqrt, where
-from ...algebra.vectors import ZERO, dot, neg, scale, sub
+from ...algebra.scalars import Scalar, is_number, sqrt, where
+from ...algebra.vectors import ZERO, Vector, dot, neg, scale, sub
 from ...dynamics import force_laws
 from ...dynamics.force_laws import SLIP_SPEED
 from ...errors import InputError, ModelError, Where, argument, path_of, unknown_name
@@ -19,7 +19,7 @@ from ...model.checks import JOINT_SPRING, coefficient_names, spring_joint
 from ...model.mechanism import Mechanism, resolve_parts
 from ...model.part_fields import axis_of
 from ...model.parts import GROUND, ForceElement, Joint
-from ..arguments import coefficient, mechanism_of, vector
+from ..arguments import Coefficient, coefficient, mechanism_of, vector
 from .instants import Force, Instant
 from .joint_forces import JointSpring, number_in, passive
 
@@ -38,13 +38,13 @@ class SpringDamper:
 
     body_a: str
     body_b: str
-    point_a: Any = ZERO
-    point_b: Any = ZERO
+    point_a: Vector = ZERO
+    point_b: Vector = ZERO
     _: KW_ONLY
-    stiffness: Any = 0.0
-    damping: Any = 0.0
-    free_length: Any = 0.0
-    preload: Any = 0.0
+    stiffness: Coefficient = 0.0
+    damping: Coefficient = 0.0
+    free_length: Coefficient = 0.0
+    preload: Coefficient = 0.0
 
     def __post_init__(self) -> None:
         """Read the numbers."""
@@ -59,7 +59,7 @@ class SpringDamper:
         length, rate, direction = line(now, self)
         push_apart(now, self, force_laws.spring_damper(length, rate, k, c, free, preload), direction)
 
-    def energy(self, now: Instant) -> Any:
+    def energy(self, now: Instant) -> Scalar:
         """Return the energy of the spring: stiffness (length - free_length)^2 / 2 - preload length [J]."""
         k, free, preload = number_in(now, (self.stiffness, self.free_length, self.preload))
         length = line(now, self)[0]
@@ -73,10 +73,10 @@ class LinearActuator:
 
     body_a: str
     body_b: str
-    point_a: Any = ZERO
-    point_b: Any = ZERO
+    point_a: Vector = ZERO
+    point_b: Vector = ZERO
     _: KW_ONLY
-    force: Any | Callable[[Any], Any] = 0.0
+    force: Scalar | Callable[[Scalar], Scalar] = 0.0
 
     def __post_init__(self) -> None:
         """Read the numbers."""
@@ -99,10 +99,10 @@ class ExternalWrench:
     """
 
     body: str
-    point: Any = ZERO
+    point: Vector = ZERO
     _: KW_ONLY
-    force: Any | Callable[[Any, Instant], Any] = ZERO
-    moment: Any | Callable[[Any, Instant], Any] = ZERO
+    force: Vector | Callable[[Scalar, Instant], Vector] = ZERO
+    moment: Vector | Callable[[Scalar, Instant], Vector] = ZERO
 
     def __post_init__(self) -> None:
         """Read the numbers."""
@@ -120,7 +120,7 @@ class ExternalWrench:
         force, moment = (self._entries(now, name) for name in ("force", "moment"))
         now.push(self.body, number_in(now, self.point), force, moment)
 
-    def _entries(self, now: Instant, name: str) -> tuple[Any, ...]:
+    def _entries(self, now: Instant, name: str) -> tuple[Scalar, ...]:
         given = getattr(self, name)
         if not callable(given):
             return number_in(now, given)
@@ -133,7 +133,7 @@ class ExternalWrench:
         return entries
 
 
-def line(now: Instant, pair: SpringDamper | LinearActuator) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+def line(now: Instant, pair: SpringDamper | LinearActuator) -> tuple[Scalar, Scalar, Vector]:
     """Return the distance of two points, its rate, and the direction from a to b (shorter than one near zero)."""
     for key in ("body_a", "body_b"):
         _known(now, getattr(pair, key), Where(type(pair).__name__, (key,)))
@@ -142,7 +142,7 @@ def line(now: Instant, pair: SpringDamper | LinearActuator) -> tuple[Any, Any, t
     return force_laws.line(a, va, b, vb)
 
 
-def push_apart(now: Instant, pair: SpringDamper | LinearActuator, force: Any, direction: tuple[Any, Any, Any]) -> None:
+def push_apart(now: Instant, pair: SpringDamper | LinearActuator, force: Scalar, direction: Vector) -> None:
     """Apply a force along the direction to b, and its opposite to a."""
     f = scale(force, direction)
     now.push(pair.body_b, number_in(now, pair.point_b), f)
@@ -173,11 +173,11 @@ def from_element(element: ForceElement, carried: Mapping[str, Joint]) -> Force:
         raise ModelError(str(error), where=f"force {element.name!r}") from None
 
 
-def _label(pair: Any) -> str:
+def _label(pair: SpringDamper | LinearActuator) -> str:
     return f"{type(pair).__name__} between {pair.body_a!r} and {pair.body_b!r}"
 
 
-def _read_points(pair: Any) -> None:
+def _read_points(pair: SpringDamper | LinearActuator) -> None:
     for name in ("point_a", "point_b"):
         object.__setattr__(pair, name, vector(getattr(pair, name), argument(name, _label(pair), "")))
 
@@ -207,13 +207,13 @@ class GroundForce:
     """
 
     body: str
-    point: Any = ZERO
+    point: Vector = ZERO
     _: KW_ONLY
-    stiffness: Any
-    damping: Any = 0.0
-    friction: Any = 0.0
-    height: Any = 0.0
-    up: Any = None
+    stiffness: Coefficient
+    damping: Coefficient = 0.0
+    friction: Coefficient = 0.0
+    height: Coefficient = 0.0
+    up: str | Vector | None = None
     slip_speed: float = SLIP_SPEED
 
     def __post_init__(self) -> None:
@@ -259,7 +259,7 @@ class GroundForce:
         return 0.0, 0.0, 1.0
 
 
-def _direction(x: Any, what: str) -> tuple[Any, Any, Any]:
+def _direction(x: Any, what: str) -> Vector:
     """Return a direction from a letter, or from three numbers or expressions that are not all zero."""
     if isinstance(x, str):
         return axis_of(x, what)  # type: ignore[return-value]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...algebra.scalars import is_number
+from ...algebra.scalars import Scalar, is_number
 from ...compiler.derive.jacobians import ENTRIES, MODES, differentiate_recorded, weight
 from ...compiler.derive.recorded import Recorded, trace_inputs
 from ...compiler.ir.program import Array, Program
@@ -112,7 +112,7 @@ def _floats(mechanism: Mechanism, own: frozenset[int]) -> bool:
     return centered.floats(Tree(mechanism, _given(Trace(), rate_inputs(mechanism))), own)
 
 
-def _given(trace: Trace, inputs: Sequence[Array]) -> dict[str, list[Any]]:
+def _given(trace: Trace, inputs: Sequence[Array]) -> dict[str, list[Scalar]]:
     return {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
 
 
@@ -194,7 +194,7 @@ def rate_inputs(mechanism: Mechanism) -> list[Array]:
 
 def apply_forces(
     mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None, dtype: str = "float64",
-    *, follow: bool = False, state: tuple[list[Any], list[Any]] | None = None,
+    *, follow: bool = False, state: tuple[list[Scalar], list[Scalar]] | None = None,
 ) -> Instant:  # fmt: skip
     """Return the mechanism with all forces and control applied; inputs of the control are appended to the others.
 
@@ -227,14 +227,14 @@ def apply_forces(
     return now
 
 
-def _accelerations(now: Instant, control: Any, loops: Loops | None = None) -> list[Any]:
+def _accelerations(now: Instant, control: Any, loops: Loops | None = None) -> list[Scalar]:
     """Return qdd; gaps of loops decay if they are kept closed so, unless joints are driven."""
     if (drives := drives_of(control)) is not None:
         return now.driven_accelerations(drives)
     return now.accelerations(loops.rate if isinstance(loops, Baumgarte) else 0.0)
 
 
-def _centered_accelerations(now: Instant, control: Any, loops: Loops | None, own: frozenset[int]) -> list[Any]:
+def _centered_accelerations(now: Instant, control: Any, loops: Loops | None, own: frozenset[int]) -> list[Scalar]:
     """Return the rates of the velocities of a centered state."""
     rate = loops.rate if isinstance(loops, Baumgarte) else 0.0
     return now.centered_accelerations(rate, drives_of(control), own)

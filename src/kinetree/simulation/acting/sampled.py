@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._support.checks import positive
+from ...algebra.scalars import Scalar
 from ...compiler.ir.program import Program
 from ...errors import InputError, argument
 from ...model.axes import entries
@@ -41,7 +42,7 @@ class Sampled:
             raise InputError(f"Sampled holds a {type(self.controller).__name__}, which has a rate of its own")
         object.__setattr__(self, "rate", positive(self.rate, argument("rate", "Sampled")))
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Refuse to be a part of another controller."""
         raise InputError("Sampled cannot be inside another controller; put the others inside of it")
 
@@ -67,7 +68,7 @@ class PythonControl:
         if self.rate is not None:
             object.__setattr__(self, "rate", positive(self.rate, argument("rate", "PythonControl")))
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Refuse to be a part of another controller."""
         raise InputError("PythonControl cannot be inside another controller; do all of it in one Python function")
 
@@ -131,7 +132,7 @@ class Law:
         return None if len(result.failures) == max(result.evaluations.size, 1) else tau
 
 
-def _torques(controller: Controller, now: Instant) -> list[Any]:
+def _torques(controller: Controller, now: Instant) -> list[Scalar]:
     torque = list(controller.torque(now))
     if len(torque) != now.mechanism.nv:
         raise InputError(f"the controller returned {len(torque)} torques; expected {now.mechanism.nv}")
@@ -178,7 +179,7 @@ def _driven(mechanism: Mechanism, control: DrivenControl, times: np.ndarray) -> 
     return out
 
 
-def parts_of(control: Any) -> list[Any]:
+def parts_of(control: Any) -> list[Scalar]:
     """Return the controllers inside Sum, Saturated, Sampled and beside driven joints."""
     if isinstance(control, Sum):
         return [part for c in control.controllers for part in parts_of(c)]

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from ...algebra.definite import Definite
-from ...algebra.scalars import absolute, maximum, where
+from ...algebra.scalars import Scalar, absolute, maximum, where
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
 from ...contact_geometry.cone import Probe, force_unit, length, probe, residual, speed_unit
@@ -125,7 +124,7 @@ def newton_program(count: int, dtype: str, *, grips: bool = False) -> Program:
     """Return (...) -> impulse: a step of Newton's method for contacts of any kind, without exchange of rows."""
     cone = _Cone(count, grips, dtype)
     play = caution(*cone.residuals, dtype)
-    A: list[list[Any]] = []
+    A: list[list[Scalar]] = []
     for c, at in enumerate(cone.probes):
         first, one = 3 * c, 1.0 + play
         shut, holds, slips = at.shut, at.holds, at.radius < at.size
@@ -153,7 +152,7 @@ def newton_program(count: int, dtype: str, *, grips: bool = False) -> Program:
     return cone.program("newton", impulse=[p - z for p, z in zip(cone.p, solve_small(A, cone.lack), strict=True)])
 
 
-def caution(normal: Any, tangent: Any, dtype: str) -> Any:
+def caution(normal: Scalar, tangent: Scalar, dtype: str) -> Scalar:
     """Return the part that is added to the diagonal of Newton's matrix, for the residuals."""
     part = maximum(normal, tangent) * CAUTION
     return where(part < PLAY[dtype], PLAY[dtype], where(part < 1.0, part, 1.0))
@@ -169,11 +168,11 @@ class _Cone:
         W, self.b, self.mu, self.reach, self.p, (self.size,), *rest = (
             [self.trace.input(g, k) for k in range(a.size)] for g, a in enumerate(self.inputs)
         )
-        self.grip: list[Any] | None = rest[0] if grips else None
+        self.grip: list[Scalar] | None = rest[0] if grips else None
         self.W, self.dtype = [[W[max(i, j) * n + min(i, j)] for j in range(n)] for i in range(n)], dtype
 
     @cached_property
-    def u(self) -> list[Any]:
+    def u(self) -> list[Scalar]:
         """The velocities u = W p + b."""
         return [
             sum((w * p for w, p in zip(row, self.p, strict=True)), start=b)
@@ -186,12 +185,12 @@ class _Cone:
         return [self.probe(c, self.reach[c]) for c in range(self.count)]
 
     @cached_property
-    def lack(self) -> list[Any]:
+    def lack(self) -> list[Scalar]:
         """The differences between the impulses and those by the equations."""
         return [x for c, at in enumerate(self.probes) for x in at.lacks(self.impulse(c))]
 
     @cached_property
-    def residuals(self) -> tuple[Any, Any]:
+    def residuals(self) -> tuple[Scalar, Scalar]:
         """The largest residual along normals and along tangents."""
         sizes, w = [length(self.impulse(c)) for c in range(self.count)], [*map(self.compliance, range(self.count))]
         speed = speed_unit([x * size for x, size in zip(w, sizes, strict=True)], self.size, self.dtype)
@@ -202,25 +201,25 @@ class _Cone:
         normals, tangents = zip(*found, strict=True)
         return maximum(*normals), maximum(*tangents)
 
-    def impulse(self, c: int) -> list[Any]:
+    def impulse(self, c: int) -> list[Scalar]:
         """Return the impulse of a contact."""
         return self.p[3 * c : 3 * c + 3]
 
-    def probe(self, c: int, r: Any) -> Probe:
+    def probe(self, c: int, r: Scalar) -> Probe:
         """Return the point p - r u of a contact."""
         return probe(self.impulse(c), self.u[3 * c : 3 * c + 3], self.mu[c], r, self.grip and self.grip[c])
 
-    def compliance(self, c: int) -> Any:
+    def compliance(self, c: int) -> Scalar:
         """Return the mean compliance w of a contact."""
         return (self.W[3 * c][3 * c] + self.W[3 * c + 1][3 * c + 1] + self.W[3 * c + 2][3 * c + 2]) * (1.0 / 3.0)
 
-    def program(self, name: str, **outputs: list[Any]) -> Program:
+    def program(self, name: str, **outputs: list[Scalar]) -> Program:
         """Return the Program of some outputs."""
         arrays = [Array(label, (len(x),)) for label, x in outputs.items()]
         return Program.of_trace(name, self.inputs, arrays, self.trace, list(outputs.values()))
 
 
-def solve_small(A: list[list[Any]], b: Sequence[Any]) -> list[Any]:
+def solve_small(A: list[list[Scalar]], b: Sequence[Scalar]) -> list[Scalar]:
     """Return x with A x = b by elimination without exchange of rows; a pivot of zero gives infinities or NaN."""
     n, A, x = len(b), [list(row) for row in A], list(b)
     for c in range(n):

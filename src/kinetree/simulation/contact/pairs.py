@@ -20,13 +20,14 @@ from typing import Any
 from ... import contact_geometry as contact_kinds
 from ...algebra.propagation import Propagation
 from ...algebra.rotations import Full, Rotation
-from ...algebra.scalars import is_number, maximum, sqrt, where
+from ...algebra.scalars import Scalar, is_number, maximum, sqrt, where
 from ...algebra.spatial import Twist, Wrench
 from ...algebra.vectors import add, dot, times
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.staging import in_stages, limb_by_limb
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.contact_sorts import Sort, batches_of, matrix_of, pairs_of, sort_inputs, touches_of, vector_of
+from ...compiler.lower.sweeps import Tree
 from ...contact_geometry.features import features
 from ...dynamics import closed, contact
 from ...dynamics.closure import Row
@@ -65,7 +66,7 @@ def many_contacts(
     dqd = answers.moved([1.0])
     bodies, paths = _bodies(tree, pairs)
     sorts, batches, data = batches_of(groups, records)
-    results: dict[str, list[Any]] = {
+    results: dict[str, list[Scalar]] = {
         "pairs": [x for s, pair in enumerate(pairs) for x in _entries(pair, change[6 * s : 6 * s + 6], moves)],
         "reach": [_reach([records[k] for k in group]) for group in groups],
         "scales": [x for i in tree.records for _, pivot, _ in reversed(i.pivots) for x in (sqrt(pivot.inverse),)],
@@ -90,7 +91,7 @@ def many_contacts(
     )  # fmt: skip
 
 
-def _total(tree: Any, pairs: list[contact.Pair], wrenches: list[Any], each: int) -> Row:
+def _total(tree: Tree, pairs: list[contact.Pair], wrenches: list[Scalar], each: int) -> Row:
     """Return a row whose unit multiplier acts as all impulses together, given as wrenches on the bodies of pairs."""
     acting = []
     for s, pair in enumerate(pairs):
@@ -101,26 +102,26 @@ def _total(tree: Any, pairs: list[contact.Pair], wrenches: list[Any], each: int)
     return Row(0.0, 0.0, 0.0, tuple(acting))
 
 
-def _entries(pair: contact.Pair, change: list[Any], moves: bool) -> list[Any]:
+def _entries(pair: contact.Pair, change: list[Scalar], moves: bool) -> list[Scalar]:
     """Return the numbers of a pair, as the Programs of sorts take them."""
     frame = [*(x for row in pair.a.A.E.matrix() for x in row), *pair.a.A.offset] if moves else []
     return [*pair.entries(), *change, *frame]
 
 
-def _reach(records: list[Any]) -> Any:
+def _reach(records: list[Scalar]) -> Scalar:
     """Return the largest distance of a feature from the origin of its body, with its radius."""
     sizes = [_length(add(x.b.r, times(x.b.R, f.at))) + f.radius for x in records for f in features(x.contact)]
     return maximum(*sizes)
 
 
-def _length(r: Any) -> Any:
+def _length(r: Scalar) -> Scalar:
     square = dot(r, r)
     return square**0.5 if is_number(square) else sqrt(square)
 
 
-def _bodies(tree: Any, pairs: list[contact.Pair]) -> tuple[list[Any], list[tuple[Path, ...]]]:
+def _bodies(tree: Tree, pairs: list[contact.Pair]) -> tuple[list[Scalar], list[tuple[Path, ...]]]:
     """Return the numbers of all bodies that carry the wrenches of contacts, and the paths of each pair."""
-    numbers: list[Any] = []
+    numbers: list[Scalar] = []
     places: dict[int, int] = {}
     paths = []
     for pair in pairs:
@@ -143,14 +144,14 @@ def _bodies(tree: Any, pairs: list[contact.Pair]) -> tuple[list[Any], list[tuple
     return numbers, paths
 
 
-def _inward(tree: Any, tip: Any) -> Iterator[Any]:
+def _inward(tree: Tree, tip: Any) -> Iterator[Scalar]:
     """Yield a body and its ancestors."""
     while tip is not tree.ground:
         yield tip
         tip = tip.parent
 
 
-def _loops(tree: Any, answers: contact.Answers) -> dict[str, list[Any]]:
+def _loops(tree: Tree, answers: contact.Answers) -> dict[str, list[Scalar]]:
     """Return the pulls of the equations of loops, times D^-1/2, and the inverse of their W; nothing without loops."""
     kept, pulls = answers.pulls.kept, answers.pulls
     if not kept:

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...algebra.scalars import absolute, is_number, maximum, where
+from ...algebra.scalars import Scalar, absolute, is_number, maximum, where
 from ...compiler.ir.operations import Op
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.staging import in_stages, limb_by_limb
@@ -124,7 +124,7 @@ def contact_programs(
 def step_motion(
     mechanism: Mechanism, trace: Trace, inputs: list[Array], given: dict[str, Any], forces: Sequence[Force],
     control: Controller | None, dtype: str,
-) -> tuple[Tree, list[Any], dict[str, list[Any]]]:  # fmt: skip
+) -> tuple[Tree, list[Scalar], dict[str, list[Scalar]]]:  # fmt: skip
     """Return the tree in the middle of a step, qdd without impulses, and the state at its end.
 
     The end takes the change of the velocities by impulses, which is among the given inputs.
@@ -132,7 +132,7 @@ def step_motion(
     (h,), qd = given["h"], given["qd"][: mechanism.nv]
     more = {name: given[name] for name in ("parameters",) if name in given}
 
-    def tree_at(**state: list[Any]) -> Tree:
+    def tree_at(**state: list[Scalar]) -> Tree:
         return Tree(mechanism, state | more)
 
     z, u = centered.center(tree_at(q=given["q"], qd=qd))
@@ -148,7 +148,7 @@ def step_motion(
     return tree, qdd, {"q_end": ended, "qd_end": leaving}
 
 
-def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) -> dict[str, list[Any]]:
+def _velocities(found: list[contact.Touch], change: list[Scalar], h: Scalar, dt: Scalar) -> dict[str, list[Scalar]]:
     """Return velocities without impulses, less those that are allowed along the normals, from changes h J qdd."""
     velocity = [row.rate for x in found for row in x.rows]
     b = [v + dv for v, dv in zip(velocity, change, strict=True)]
@@ -158,14 +158,14 @@ def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) 
         allowance(x.record.contact, x.gap, velocity[3 * c : 3 * c + 3], change[3 * c : 3 * c + 3], size, h, dt)
         for c, x in enumerate(found)
     ]
-    lowest: Any = None
+    lowest: Scalar = None
     for c, x in enumerate(allowed):
         b[3 * c] = x.free
         lowest = x.free if lowest is None else where(lowest < x.free, lowest, x.free)
     leaving = [x.leaving for x in allowed]
     more = {} if all(is_number(x) for x in leaving) else {BOUNCE: leaving, ARRIVAL: velocity}
     if poisson:
-        strikes: Any = 0.0
+        strikes: Scalar = 0.0
         for x in allowed:
             strikes = where(x.hits, 1.0, strikes)
         expansion = [x.expansion for x in allowed]
@@ -185,15 +185,17 @@ class Allowance:
     Poisson's law of a contact that touches, and `arrival` the velocity before the step. `hits` is true for an impact.
     """
 
-    free: Any
-    bound: Any
-    leaving: Any
-    expansion: Any
-    arrival: Any
-    hits: Any
+    free: Scalar
+    bound: Scalar
+    leaving: Scalar
+    expansion: Scalar
+    arrival: Scalar
+    hits: Scalar
 
 
-def allowance(contact: Any, gap: Any, velocity: Any, change: Any, size: Any, h: Any, dt: Any) -> Allowance:
+def allowance(
+    contact: Any, gap: Scalar, velocity: Sequence[Scalar], change: Sequence[Scalar], size: Scalar, h: Scalar, dt: Scalar
+) -> Allowance:
     """Return what the laws of a contact allow, for its velocity before the step and the change by forces."""
     e, rate, pressing = contact.restitution, velocity[0], -change[0]
     b, needed, opening = rate + change[0], gap * (-2.0 / h), gap * (-2.0 * OPENING / dt)
@@ -201,8 +203,8 @@ def allowance(contact: Any, gap: Any, velocity: Any, change: Any, size: Any, h: 
     opening = where(opening < pressing, opening, pressing)
     allowed = where(needed > 0.0, opening, needed)
     passes = (needed < 0.0) & (b < needed) & (rate < -(SLOW * pressing))
-    leaving: Any = 0.0
-    expansion: Any = 0.0
+    leaving: Scalar = 0.0
+    expansion: Scalar = 0.0
     if expands(contact):
         arrives = (b < needed) & (rate < -(RESTING * pressing))
         arrives = arrives if is_number(e) else arrives & (e > 0.0)
@@ -228,19 +230,19 @@ def allowance(contact: Any, gap: Any, velocity: Any, change: Any, size: Any, h: 
     )
 
 
-def _not(condition: Any) -> Any:
+def _not(condition: Scalar) -> Scalar:
     """Return the opposite of a condition, which is a bool where nothing moves a contact."""
     return not condition if isinstance(condition, bool) else ~condition
 
 
-def _problem(count: int, cone: dict[str, list[Any]]) -> tuple[Array, ...]:
+def _problem(count: int, cone: dict[str, list[Scalar]]) -> tuple[Array, ...]:
     """Return the arrays of the cone problem, with what its reductions need: see restitution.py."""
     names = (BOUND, BOUNCE, ARRIVAL, EXPANSION, STRIKES, GRIP)
     more = [Array(name, (len(cone[name]),)) for name in names if name in cone]
     return (*cone_inputs(count), *more)
 
 
-def _laws(found: list[contact.Touch], W: list[list[Any]]) -> dict[str, list[Any]]:
+def _laws(found: list[contact.Touch], W: list[list[Scalar]]) -> dict[str, list[Scalar]]:
     """Return the answers to impulses, the reach of each contact, and its friction.
 
     A contact that nothing moves, such as that of a body on fixed joints, has no answer. It starts on or above its

@@ -14,6 +14,7 @@ from ..._support import optional
 from ..._support.checks import leading_shape, real_array
 from ..._support.progress import show_progress
 from ...algebra.arrays import Numbers
+from ...algebra.scalars import Scalar
 from ...backends.autograd import Node, needs_gradient, record_node
 from ...backends.jax_products import called_back
 from ...backends.mirrored import parameter_argument
@@ -39,6 +40,10 @@ FORWARD = (
 """The error for derivatives of runs in forward mode."""
 
 
+Tensor = Any
+"""An array of NumPy, torch or JAX; None for a default."""
+
+
 class RunFunction:
     """A function (q0, qd0) -> (q, qd) of whole runs, with gradients in torch and JAX, returned by `run_function`.
 
@@ -50,7 +55,9 @@ class RunFunction:
         self.system, self.times, self.options = system, times, options
         self._jax_calls: dict[tuple[str, ...], Callable[..., Any]] = {}
 
-    def __call__(self, q0: Any, qd0: Any = None, *, parameters: Any = None, torques: Any = None) -> tuple[Any, Any]:
+    def __call__(
+        self, q0: Tensor, qd0: Tensor = None, *, parameters: Tensor = None, torques: Tensor = None
+    ) -> tuple[Tensor, Tensor]:
         """Return the states at the output times, q [..., nt, nq] and qd [..., nt, nv].
 
         All arrays are of one library, NumPy, torch or JAX, in float64, with any leading shapes that fit together. `qd0`
@@ -77,7 +84,7 @@ class RunFunction:
         span = self.times[-1] - self.times[0]
         return f"<RunFunction of {self.system.mechanism.name!r}: {len(self.times)} output times, {span:g} s>"
 
-    def _cores(self, torques: Any) -> Cores:
+    def _cores(self, torques: Tensor) -> Cores:
         """Return the shapes of the arguments behind their leading axes, by name; torques are one if they are given."""
         s, free = self.system, len(self.system.mechanism.free_parameters)
         cores: Cores = {"q0": (s.nq,), "qd0": (s.nv,)}
@@ -113,7 +120,9 @@ class RunFunction:
         found = samples.pull(*(np.ascontiguousarray(x) for x in cotangents))
         return tuple(x for x in found if x is not None)
 
-    def _on_torch(self, cores: Cores, q0: Any, qd0: Any, parameters: Any, added: tuple[Any, ...]) -> tuple[Any, Any]:
+    def _on_torch(
+        self, cores: Cores, q0: Tensor, qd0: Tensor, parameters: Tensor, added: tuple[Tensor, ...]
+    ) -> tuple[Tensor, Tensor]:
         from ...backends import torch as on_torch  # with a compiler for GPUs, which importing kinetree leaves out
 
         torch = optional.torch()
@@ -135,12 +144,12 @@ class RunFunction:
             raise InputError(f"{WHO}: the tensors have dtype torch.float32; runs are in float64, so give x.double()")
         known: list[Samples] = []
 
-        def run(*given: Any) -> tuple[Any, Any]:
+        def run(*given: Tensor) -> tuple[Tensor, Tensor]:
             states, samples = self._run(cores, [on_torch.numbers_of(x) for x in given])
             known[:] = [samples]
             return on_torch.tensors_of(states)
 
-        def pull(*given: Any) -> tuple[Any, ...]:
+        def pull(*given: Tensor) -> tuple[Tensor, ...]:
             count = len(tensors)
             found = self._pulled(known[0], [on_torch.numbers_of(x) for x in given[count:]])
             return tuple(
@@ -152,7 +161,9 @@ class RunFunction:
         axes = [len(core) for core in cores.values()]
         return record_node(Node(run, lambda: pull, _refuse_forward, axes, [2, 2]), tensors)
 
-    def _on_jax(self, cores: Cores, q0: Any, qd0: Any, parameters: Any, added: tuple[Any, ...]) -> tuple[Any, Any]:
+    def _on_jax(
+        self, cores: Cores, q0: Tensor, qd0: Tensor, parameters: Tensor, added: tuple[Tensor, ...]
+    ) -> tuple[Tensor, Tensor]:
         from ...backends import jax as on_jax
 
         jnp = optional.jax().numpy
@@ -213,7 +224,7 @@ def run_function(
 
 # --- `simulation_gradient`: the gradient of an objective of a run ---
 
-Cost = Callable[[Instant], Any]
+Cost = Callable[[Instant], Scalar]
 """A function of `now` that returns a number."""
 
 
@@ -279,7 +290,7 @@ def _checked(name: str, cost: Cost | None) -> Cost | None:
     if not callable(cost):
         raise InputError(f"{name} is {repr(cost)[:60]}; give a function of `now` that returns a number")
 
-    def value(now: Instant) -> Any:
+    def value(now: Instant) -> Scalar:
         try:
             found = cost(now)
         except (TypeError, AttributeError) as error:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...algebra.arrays import Numbers
+from ...algebra.scalars import Scalar
 from ...compiler.derive.jacobians import jvp, vjp
 from ...compiler.derive.recorded import Recorded, trace_inputs
 from ...compiler.ir.program import Array, Program
@@ -76,7 +77,7 @@ class _Added:
         self.control, self.drives = control, drives_of(control)
         self.inputs = (Array(TORQUE, (count,)),)
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         own = [0.0] * now.mechanism.nv if self.control is None else self.control.torque(now)
         return [a + b for a, b in zip(own, now.given[TORQUE], strict=True)]
 
@@ -114,7 +115,7 @@ def conversions_of(scheme: Scheme) -> tuple[Program, ...]:
     return () if centering is None else (centering.center, centering.uncenter)
 
 
-def cost_of(problem: Problem, function: Callable[[Instant], Any], *, torques: bool) -> Program:
+def cost_of(problem: Problem, function: Callable[[Instant], Scalar], *, torques: bool) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, with the inputs of `rates_of`."""
     p = problem
     return with_torques(p, lambda control: measure_program(p.mechanism, p.forces, control, function), torques=torques)
@@ -216,7 +217,7 @@ def _longer(inputs: tuple[Array, ...]) -> tuple[Array, ...]:
     return (t, q, Array("qd", (qd.size + 1,)), *more)
 
 
-Cost = Callable[[Instant], Any]
+Cost = Callable[[Instant], Scalar]
 """A function of `now` that returns a number."""
 
 

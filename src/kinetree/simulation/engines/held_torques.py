@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
+from ...algebra.scalars import Scalar
 from ...compiler.ir.program import Array, Program
 from ...errors import InputError
 from ...model.mechanism import Mechanism
@@ -112,7 +112,7 @@ class _HeldTorque:
     def __init__(self, count: int) -> None:
         self.inputs = (Array(HELD, (count,)),)
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         return list(now.given[HELD])
 
 

@@ -10,25 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...._support.checks import number, numbers, positive
+from ....algebra.scalars import Scalar
+from ....algebra.vectors import Vector
 from ....errors import InputError, argument
 from ...arguments import together
 from ..smooth import clip, cos, sin, where
 
 # --- The protocol of references, and their values as arrays ---
 
-Lists = tuple[list[Any], list[Any], list[Any]]
+Lists = tuple[list[Scalar], list[Scalar], list[Scalar]]
 """q, qd and qdd, each a list with one scalar per coordinate."""
 
 
 class Reference(Protocol):
     """A motion in time."""
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: Scalar) -> Lists:
         """Return q, qd, qdd at a time: lists of scalars of the same kind as t."""
         ...
 
 
-def as_time(t: Any) -> Any:
+def as_time(t: Scalar) -> Any:
     """Return t in the form that references require: integers and lists become floats."""
     if isinstance(t, list | tuple) or (isinstance(t, np.ndarray | np.generic) and t.dtype.kind in "iub"):
         return np.asarray(t, dtype=float)
@@ -60,7 +62,7 @@ class Constant:
         given = {name: numbers(getattr(self, name), argument(name, "Constant", "")) for name in ("q", "speed")}
         _set(self, **together(given, "Constant"))
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: Scalar) -> Lists:
         """Return q, the speed, and zeros."""
         t = as_time(t)
         q = [a + v * t if v else a for a, v in zip(self.q, self.speed, strict=True)]
@@ -95,7 +97,7 @@ class Cycloid:
         }
         _set(self, **together(ends, "Cycloid"), **_interval(self))
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: Scalar) -> Lists:
         """Return q, qd, qdd."""
         T = self.duration
         t = as_time(t) - self.start
@@ -125,7 +127,7 @@ class Cosine:
         names = ("amplitude", "frequency", "phase", "offset")
         _set(self, **together({n: numbers(getattr(self, n), argument(n, "Cosine", "")) for n in names}, "Cosine"))
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: Scalar) -> Lists:
         """Return q, qd, qdd."""
         t = as_time(t)
         q, qd, qdd = [], [], []
@@ -167,7 +169,7 @@ class Polynomial:
             raise InputError(what, path=("degree",))
         _set(self, **together(ends, "Polynomial"), **_interval(self))
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: Scalar) -> Lists:
         """Return q, qd, qdd."""
         T = self.duration
         t = as_time(t) - self.start
@@ -196,7 +198,7 @@ class Polynomial:
                 yield [a, V0, A0 / 2, c3, c4, 6 * d - 3 * (V0 + V1) - (A0 - A1) / 2]
 
 
-def horner(coefficients, u: Any) -> Any:
+def horner(coefficients, u: Scalar) -> Scalar:
     """Return the value of a polynomial whose coefficients begin with the constant."""
     total = coefficients[-1]
     for c in reversed(coefficients[:-1]):
@@ -204,7 +206,7 @@ def horner(coefficients, u: Any) -> Any:
     return total
 
 
-def inside(t: Any, T: float, x: Any) -> Any:
+def inside(t: Scalar, T: float, x: Scalar) -> Scalar:
     """Return x for t from 0 to T, and zero elsewhere."""
     return where(t < 0.0, 0.0, where(T < t, 0.0, x))
 
@@ -243,7 +245,7 @@ class Profile:
         """The time of the whole motion [s]."""
         return 1.0 / (self.acceleration * self.ramp) + self.ramp
 
-    def __call__(self, t: Any) -> tuple[Any, Any, Any]:
+    def __call__(self, t: Scalar) -> Vector:
         """Return displacement, speed and acceleration; at rest before 0 and after the duration."""
         a, ramp, T = self.acceleration, self.ramp, self.duration
         u = clip(t, 0.0, T)
@@ -302,7 +304,7 @@ class Trapezoid:
         """The time until the last coordinate arrives [s]."""
         return max((p.duration for p in self.profiles if p), default=0.0)
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: Scalar) -> Lists:
         """Return q, qd, qdd."""
         t = as_time(t) - self.start
         profiles = self.profiles

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....algebra.arrays import Numbers
+from ....algebra.scalars import Scalar
 from ....errors import InputError, ModelError, unknown_name
 from ....formats.text_numbers import csv_cells, strict_float
 from ....formats.toml import file_text
@@ -26,7 +27,7 @@ MAX_KNOTS = 2000
 """The most times of a compiled reference: each adds a comparison and a selection per coefficient to the traced code."""
 
 
-def piecewise(times: Numbers, coefficients: Numbers, t: Any) -> Lists:
+def piecewise(times: Numbers, coefficients: Numbers, t: Scalar) -> Lists:
     """Return q, qd, qdd of polynomials between times [n + 1], whose coefficients are [degree + 1, n, coordinates].
 
     They are in powers of the time since the start of the interval. Before and after all of them, values rest.
@@ -46,13 +47,13 @@ def piecewise(times: Numbers, coefficients: Numbers, t: Any) -> Lists:
     return q, qd, qdd
 
 
-def _looked_up(u: Any, starts: NDArray, pieces: NDArray):
+def _looked_up(u: Scalar, starts: NDArray, pieces: NDArray):
     """Return the time since the start of the interval of each u, and its polynomials, by binary search."""
     k = np.clip(np.searchsorted(starts, u, side="right") - 1, 0, len(starts) - 1)
     return u - starts[k], [[pieces[p, k, j] for p in range(len(pieces))] for j in range(pieces.shape[2])]
 
 
-def _chosen(u: Any, starts: NDArray, pieces: NDArray):
+def _chosen(u: Scalar, starts: NDArray, pieces: NDArray):
     """Return the same for a traced u, by a binary tree of selections."""
     if len(starts) + 1 > MAX_KNOTS:
         raise InputError(
@@ -181,7 +182,7 @@ class Table:
         fifth = 6 * way - 3 * (v + w) - (f - g) / 2
         return np.stack([a, v / h, f / (2 * h**2), third / h**3, fourth / h**4, fifth / h**5])
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: Scalar) -> Lists:
         """Return q, qd, qdd."""
         return piecewise(self.times, self.coefficients, t)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...._support.checks import number, numbers, real_array, whole
 from ....algebra.arrays import Numbers
+from ....algebra.scalars import Scalar
 from ....errors import InputError, argument, brief
 from ...arguments import spread
 from .motions import NO_WAY, Lists, Profile, as_time
@@ -180,7 +181,7 @@ class Waypoints:
         """The time of the whole motion [s]."""
         return float(self.arrivals[-1] - self.start)
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: Scalar) -> Lists:
         """Return q, qd, qdd."""
         return piecewise(*self._pieces, as_time(t) - self.start) if self.stop else self._passing(t)
 
@@ -253,7 +254,7 @@ class TimedPath:
         """The time of the whole motion [s]."""
         return float(self._timing[0][-1])
 
-    def times_at(self, s: Any) -> Numbers:
+    def times_at(self, s: Scalar) -> Numbers:
         """Return the times [s] at which the motion is at values of the path's parameter."""
         times, squares = self._timing[0], self._timing[1]
         grid, s = self._grid, np.asarray(s, dtype=float)
@@ -263,7 +264,7 @@ class TimedPath:
         speed = first + np.sqrt(np.maximum(squares[k] + 2.0 * rate * way, 0.0))
         return self.start + times[k] + np.divide(2.0 * way, speed, out=np.zeros_like(way), where=speed > 0.0)
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: Scalar) -> Lists:
         """Return q, qd, qdd: qd = q' ds/dt and qdd = q' d2s/dt2 + q'' (ds/dt)^2."""
         times, squares, rates = self._timing
         pieces = np.stack([self._grid[:-1], np.sqrt(squares[:-1]), rates / 2.0])[..., None]
