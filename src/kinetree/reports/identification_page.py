@@ -9,8 +9,7 @@ import numpy as np
 
 from .._support.tables import cell_text
 from ..analysis.identification.identify import Identification
-from .report_parts import report_html, section, table, write_page
-from .svg_charts import Curve, chart
+from .page_parts import Curve, chart, report_html, section, table, write_page
 
 
 def identification_report(found: Identification, path: str | Path) -> Path:
