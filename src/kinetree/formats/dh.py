@@ -12,8 +12,9 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index as index_of
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ..algebra.rotations import Full, Planar
 from ..algebra.scalars import Scalar, cos, is_number, sin, snap
@@ -39,17 +40,17 @@ Parts = tuple[list[Body], list[Joint], list[Frame]]
 
 
 def mechanism_from_dh(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, object]],
     *,
     convention: str = "standard",
     degrees: bool = False,
     gravity: Sequence[Number] = (0.0, 0.0, -9.81),
     name: str = "dh",
     parameters: Iterable[Parameter] = (),
-    frames: Iterable[Frame | Mapping[str, Any]] = (),
-    tool: Any = None,
-    loops: Iterable[Loop | Mapping[str, Any]] = (),
-    guess: Mapping[str, Any] | None = None,
+    frames: Iterable[Frame | Mapping[str, object]] = (),
+    tool: object = None,
+    loops: Iterable[Loop | Mapping[str, object]] = (),
+    guess: Mapping[str, object] | None = None,
     lenient: bool = False,
 ) -> Mechanism:
     """Return the mechanism of a table of rows, one per body.
@@ -76,27 +77,26 @@ def mechanism_from_dh(
     )
 
 
-def _part(x: Any, kind: type, read: Any, where: str) -> Any:
+def _part(x: object, kind: type, read: Any, where: str) -> Any:
     """Return a part unchanged, or the part of a table."""
     return x if isinstance(x, kind) else read(x, where)
 
 
 def parts_from_dh(
-    rows: Sequence[Any],
+    table: Sequence[object],
     *,
     convention: str = "standard",
     degrees: bool = False,
     bodies: Iterable[str] = (),
-    tool: Any = None,
+    tool: object = None,
 ) -> Parts:
     """Return bodies, joints and frames of a table; parents may also be other bodies, named in `bodies`."""
     if name(convention, at("dh", "convention")) not in CONVENTIONS:
         raise unknown_name("convention", convention, CONVENTIONS, where=at("dh", "convention"))
     standard = convention == "standard"
-    if not rows:
+    if not table:
         raise ModelError("the table has no rows", where=at("dh"), remedy="give one row per moving body")
-    for i, row in enumerate(rows):
-        known_keys(row, ROW if standard else (*ROW, *BRANCH), _row(i))
+    rows = [known_keys(row, ROW if standard else (*ROW, *BRANCH), _row(i)) for i, row in enumerate(table)]
     names = [name(row.get("name", f"link{i + 1}"), below(_row(i), "name")) for i, row in enumerate(rows)]
     index = {label: i for i, label in enumerate(names)}
     others = (*bodies, GROUND)
@@ -118,7 +118,7 @@ def parts_from_dh(
     return out
 
 
-def tool_placement(x: Any, where: str) -> Placement:
+def tool_placement(x: object, where: str) -> Placement:
     """Return the placement of a Placement, a table of one, a translation, a 4 x 4 matrix, or None."""
     if x is None or isinstance(x, Placement):
         return x or Placement()
@@ -141,14 +141,14 @@ def _seen_from(end: Placement, inner: Placement) -> Placement:
     return Placement(add(end.translation, times(end.rotation, inner.translation)), matmul(end.rotation, inner.rotation))
 
 
-def _end(row: Mapping[str, Any], degrees: bool, where: str) -> Placement:
+def _end(row: Mapping[str, object], degrees: bool, where: str) -> Placement:
     """Return the pose of frame i+1 in its body's frame: Rz(theta) Tz(b) Tx(a) Rx(alpha)."""
     a, alpha, b, theta = (number(row.get(key, 0.0), below(where, key)) for key in GEOMETRY)
     turn = _turn(2, theta, degrees)
     return Placement(times(turn, (a, 0.0, b)), matmul(turn, _turn(0, alpha, degrees)))
 
 
-def _start(row: Mapping[str, Any], degrees: bool, where: str) -> Placement:
+def _start(row: Mapping[str, object], degrees: bool, where: str) -> Placement:
     """Return the pose of frame i in its parent's: Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta)."""
     a, alpha, b, theta, gamma, epsilon = (number(row.get(key, 0.0), below(where, key)) for key in (*GEOMETRY, *BRANCH))
     turn = matmul(_turn(2, gamma, degrees), _turn(0, alpha, degrees))
@@ -167,7 +167,7 @@ def _turn(k: int, angle: Scalar, degrees: bool) -> Matrix:
     return Planar(k, snap(cos(angle)), snap(sin(angle))).matrix()
 
 
-def _body(row: Mapping[str, Any], label: str, end: Placement, where: str) -> Body:
+def _body(row: Mapping[str, object], label: str, end: Placement, where: str) -> Body:
     """Return the body, with center of mass and inertia transformed from frame i+1 to the body's frame."""
     com = vector(row.get("com", (0.0, 0.0, 0.0)), below(where, "com"))
     moments = inertia(row.get("inertia", (0.0,) * 6), below(where, "inertia"))
@@ -179,13 +179,14 @@ def _body(row: Mapping[str, Any], label: str, end: Placement, where: str) -> Bod
     )
 
 
-def _joint(row: Mapping[str, Any], i: int, parent: str, child: str, placement: Placement) -> Joint:
+def _joint(row: Mapping[str, object], i: int, parent: str, child: str, placement: Placement) -> Joint:
     where = _row(i)
     kind = name(require(row, "joint", where), below(where, "joint"))
     if kind not in JOINTS:
         raise unknown_name("joint", kind, JOINTS, where=below(where, "joint"))
+    label: Any = row.get("name", f"joint{i + 1}")  # checked by Joint
     return Joint(
-        row.get("name", f"joint{i + 1}"),
+        label,
         kind,
         parent,
         child,
@@ -199,7 +200,7 @@ def _row(i: int) -> Where:
     return Where(f"row {i + 1}", (*ROWS, i))
 
 
-def _parent(row: Mapping[str, Any], i: int, names: list[str], index: dict[str, int], others: tuple[str, ...]) -> str:
+def _parent(row: Mapping[str, object], i: int, names: list[str], index: dict[str, int], others: tuple[str, ...]) -> str:
     """Return the name of the parent of a row: a body or the ground."""
     where = below(_row(i), "parent")
     parent = row.get("parent", names[i - 1] if i else GROUND)
@@ -207,11 +208,11 @@ def _parent(row: Mapping[str, Any], i: int, names: list[str], index: dict[str, i
         if parent not in index and parent not in others:
             raise unknown_name("row", parent[:MAX_NAME], [*names, *others], where=where)
         return parent
-    if isinstance(parent, bool) or not hasattr(parent, "__index__"):
+    if isinstance(parent, bool) or not isinstance(parent, SupportsIndex):
         raise ModelError(f"{sort(parent)} where a row belongs", where=where, remedy="give a number from 0, or a name")
-    if not 0 <= int(parent) < len(names):
+    if not 0 <= index_of(parent) < len(names):
         raise ModelError("there is no such row", where=where, remedy=f"give a row from 0 to {len(names) - 1}")
-    return names[int(parent)]
+    return names[index_of(parent)]
 
 
 # --- Reader of DH tables as CSV: a header line of the keys, then one line per row; lines that start with # are remarks.

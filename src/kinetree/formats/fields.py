@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from .._support.checks import plain
 from ..algebra.rotations import from_axis_angle, from_euler, from_quaternion, from_rpy
@@ -20,7 +19,7 @@ UNIT = 1e-6
 """Largest deviation of a quaternion's length from 1: files print about six digits."""
 
 
-def known_keys(table: Any, known: Iterable[str], where: str) -> Mapping[str, Any]:
+def known_keys(table: object, known: Iterable[str], where: str) -> Mapping[str, object]:
     """Return the table, or refuse a value that is not a table or has an unknown key."""
     if not isinstance(table, Mapping):
         raise ModelError(f"{sort(table)} where a table belongs", where=where, remedy="give keys and values")
@@ -31,35 +30,37 @@ def known_keys(table: Any, known: Iterable[str], where: str) -> Mapping[str, Any
     return table
 
 
-def require(table: Mapping[str, Any], key: str, where: str) -> Any:
+def require(table: Mapping[str, object], key: str, where: str) -> object:
     """Return the value of a required key."""
     if key not in table:
         raise ModelError(f"{key!r} is missing", where=where, remedy=f"add {key} = ...")
     return table[key]
 
 
-def text(x: Any, where: str) -> str:
+def text(x: object, where: str) -> str:
     """Return a text."""
     if not isinstance(x, str):
         raise ModelError(f"{sort(x)} where a text belongs", where=where, remedy="put it in quotes")
     return x
 
 
-def name(x: Any, where: str) -> str:
+def name(x: object, where: str) -> str:
     """Return a name of 1 to MAX_NAME characters."""
-    if not 0 < len(text(x, where)) <= MAX_NAME:
-        raise ModelError(f"the name has {len(x)} characters", where=where, remedy=f"give 1 to {MAX_NAME} characters")
-    return x
+    found = text(x, where)
+    if not 0 < len(found) <= MAX_NAME:
+        what = f"the name has {len(found)} characters"
+        raise ModelError(what, where=where, remedy=f"give 1 to {MAX_NAME} characters")
+    return found
 
 
-def truth(x: Any, where: str) -> bool:
+def truth(x: object, where: str) -> bool:
     """Return true or false."""
     if not isinstance(x, bool):
         raise ModelError(f"{sort(x)} where true or false belongs", where=where, remedy="write true or false")
     return x
 
 
-def number(x: Any, where: str, *, infinite: bool = False) -> Scalar:
+def number(x: object, where: str, *, infinite: bool = False) -> Scalar:
     """Return a number or an expression; a text is parsed as a formula. Infinities are refused unless `infinite`."""
     if isinstance(x, Expression):
         return x
@@ -91,7 +92,7 @@ def _formula(formula: str, where: str) -> Number:
         ) from None
 
 
-def constant(x: Any, where: str) -> float:
+def constant(x: object, where: str) -> float:
     """Return a number without parameters."""
     value = number(x, where)
     if isinstance(value, Expression):
@@ -99,16 +100,16 @@ def constant(x: Any, where: str) -> float:
     return value
 
 
-def sequence(x: Any, where: str) -> list[Any]:
+def sequence(x: object, where: str) -> list[object]:
     """Return the list of a list, a tuple or an array."""
-    if hasattr(x, "tolist"):
-        x = x.tolist()
+    if (to_list := getattr(x, "tolist", None)) is not None:
+        x = to_list()
     if not isinstance(x, list | tuple):
         raise ModelError(f"{sort(x)} where a list belongs", where=where, remedy="give numbers in brackets")
     return list(x)
 
 
-def numbers(x: Any, where: str, count: int | None = None) -> tuple[Scalar, ...]:
+def numbers(x: object, where: str, count: int | None = None) -> tuple[Scalar, ...]:
     """Return a list of numbers; their count is checked if `count` is given."""
     items = sequence(x, where)
     if count is not None and len(items) != count:
@@ -116,23 +117,24 @@ def numbers(x: Any, where: str, count: int | None = None) -> tuple[Scalar, ...]:
     return tuple(number(item, where) for item in items)
 
 
-def vector(x: Any, where: str) -> Vector:
+def vector(x: object, where: str) -> Vector:
     """Return three numbers."""
-    return numbers(x, where, 3)  # type: ignore[return-value]
+    a, b, c = numbers(x, where, 3)
+    return a, b, c
 
 
-def axis(x: Any, where: str) -> Vector:
+def axis(x: object, where: str) -> Vector:
     """Return a direction: three numbers, or a letter such as "x" or "-z"."""
     return axis_of(x, where) if isinstance(x, str) else vector(x, where)
 
 
-def one_or_more(x: Any, where: str, *, infinite: bool = False) -> tuple[Scalar, ...]:
+def one_or_more(x: object, where: str, *, infinite: bool = False) -> tuple[Scalar, ...]:
     """Return the numbers of a list, or one number as a list of one."""
     items = sequence(x, where) if isinstance(x, list | tuple) or getattr(x, "ndim", 0) else [x]
     return tuple(number(item, where, infinite=infinite) for item in items)
 
 
-def matrix(x: Any, where: str) -> Matrix:
+def matrix(x: object, where: str) -> Matrix:
     """Return a 3x3 matrix, by rows."""
     rows = sequence(x, where)
     if len(rows) != 3:
@@ -140,7 +142,7 @@ def matrix(x: Any, where: str) -> Matrix:
     return vector(rows[0], where), vector(rows[1], where), vector(rows[2], where)
 
 
-def inertia(x: Any, where: str) -> tuple[Scalar, ...]:
+def inertia(x: object, where: str) -> tuple[Scalar, ...]:
     """Return (xx, yy, zz, xy, yz, zx) from these six numbers or a symmetric 3x3 matrix."""
     items = sequence(x, where)
     if len(items) == 6:
@@ -157,7 +159,7 @@ def inertia(x: Any, where: str) -> tuple[Scalar, ...]:
     return to_moments(m)
 
 
-def placement(table: Mapping[str, Any], where: str) -> Placement:
+def placement(table: Mapping[str, object], where: str) -> Placement:
     """Return the placement given in a table by `translation` and one of the rotations."""
     given = [key for key in ROTATIONS if key in table]
     if len(given) > 1:
@@ -169,15 +171,15 @@ def placement(table: Mapping[str, Any], where: str) -> Placement:
     return Placement(shift, turn)
 
 
-def _rpy(x: Any, where: str):
+def _rpy(x: object, where: str):
     return from_rpy(*vector(x, where))
 
 
-def _rpy_deg(x: Any, where: str):
+def _rpy_deg(x: object, where: str):
     return from_rpy(*_radians(x, where))
 
 
-def _zxz(x: Any, where: str):
+def _zxz(x: object, where: str):
     """Return the rotation of intrinsic ZXZ angles.                                             [Goncalves2023] (17)
 
     Differs from the paper: its entry (1, 3) is printed as s1 s3; it is s1 s2.
@@ -185,16 +187,16 @@ def _zxz(x: Any, where: str):
     return from_euler("zxz", vector(x, where))
 
 
-def _zxz_deg(x: Any, where: str):
+def _zxz_deg(x: object, where: str):
     return from_euler("zxz", _radians(x, where))
 
 
-def _radians(x: Any, where: str) -> Vector:
+def _radians(x: object, where: str) -> Vector:
     """Return three angles in degrees as radians."""
     return scale(math.pi / 180, vector(x, where))
 
 
-def _quaternion(x: Any, where: str):
+def _quaternion(x: object, where: str):
     q = numbers(x, where, 4)
     if all(map(is_number, q)):
         length = math.hypot(*q)
@@ -206,7 +208,7 @@ def _quaternion(x: Any, where: str):
     return from_quaternion(q)
 
 
-def _euler(x: Any, where: str):
+def _euler(x: object, where: str):
     table = known_keys(x, ("sequence", "angles"), where)
     letters = text(require(table, "sequence", where), where)
     if not 1 <= len(letters) <= 3 or set(letters) - set("xyz"):
@@ -218,7 +220,7 @@ def _euler(x: Any, where: str):
     return from_euler(letters, numbers(require(table, "angles", where), where, len(letters)))
 
 
-def _axis_angle(x: Any, where: str):
+def _axis_angle(x: object, where: str):
     table = known_keys(x, ("axis", "angle"), where)
     axis = vector(require(table, "axis", where), where)
     length = sqrt(dot(axis, axis))
@@ -239,7 +241,7 @@ _ROTATION = {
 }
 
 
-def sort(x: Any) -> str:
+def sort(x: object) -> str:
     """Return the sort of a value in words for a message."""
     words = {bool: "true or false", str: "a text", int: "a number", float: "a number", list: "a list", tuple: "a list"}
     if isinstance(x, Mapping):

@@ -277,13 +277,13 @@ def read_actuators(given: Import) -> dict[int, Actuator]:
             continue
         if _has(m, "actuator_armature", k) or _has(m, "actuator_damping", k):
             given.report.dropped(f"armature and damping of the actuator {name!r}")
-        bias = m.actuator_biasprm[k][:3] if m.actuator_biastype[k] else (0.0, 0.0, 0.0)
+        a, b, c = m.actuator_biasprm[k][:3] if m.actuator_biastype[k] else (0.0, 0.0, 0.0)
         out[k] = Actuator(
             name,
             given.joints[joint],
             tuple(map(float, m.actuator_gear[k][: SIZES[int(m.jnt_type[joint])][1]])),
             float(m.actuator_gainprm[k][0]),
-            tuple(map(float, bias)),  # type: ignore[arg-type]
+            (float(a), float(b), float(c)),
             tuple(map(float, m.actuator_ctrlrange[k])) if m.actuator_ctrllimited[k] else (),
             tuple(map(float, m.actuator_forcerange[k])) if m.actuator_forcelimited[k] else (),
         )

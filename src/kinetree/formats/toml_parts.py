@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from ..algebra.scalars import Scalar
 from ..errors import ModelError, below, path_of
 from ..model import (
     GROUND,
@@ -51,24 +52,24 @@ from .fields import (
 # --- Curves and laws of motion from tables of a native TOML file, and back ---
 
 
-def curve(table: Any, where: str) -> Curve:
+def curve(table: object, where: str) -> Curve:
     """Return a curve: points, or cosines and sines."""
     return _made(Curve, table, where)
 
 
-def law(table: Any, where: str) -> Law:
+def law(table: object, where: str) -> Law:
     """Return the law of a coupling: points, a polynomial, or a slope with cosines and sines."""
     return _made(Law, table, where)
 
 
-def pairs(part: Curve | Law) -> list[tuple[str, Any]]:
+def pairs(part: Curve | Law) -> list[tuple[str, object]]:
     """Return the keys and values of a part that are not the reader's defaults."""
     return [(f.name, getattr(part, f.name)) for f in fields(part) if getattr(part, f.name) != f.default]
 
 
-def _made(sort: type, table: Any, where: str) -> Any:
-    known_keys(table, tuple(f.name for f in fields(sort)), where)
-    given: Mapping[str, Any] = table
+def _made(sort: type, table: object, where: str) -> Any:
+    table = known_keys(table, tuple(f.name for f in fields(sort)), where)
+    given: Mapping[str, object] = table
     flags = {key: truth(given[key], below(where, key)) for key in ("closed", "periodic") if key in given}
     try:
         return sort(**{**given, **flags})
@@ -95,11 +96,11 @@ KEYFRAME = ("name", "q", "qd", "control")
 PARAMETER = ("value", "free", "unit", "note")
 
 
-def parameter(label: str, table: Any, where: str) -> Parameter:
+def parameter(label: str, table: object, where: str) -> Parameter:
     """Return a parameter: a number, or a table of value, free, unit and note."""
     if not isinstance(table, Mapping):
         return Parameter(name(label, where), constant(table, where))
-    known_keys(table, PARAMETER, where)
+    table = known_keys(table, PARAMETER, where)
     return Parameter(
         name(label, where),
         constant(require(table, "value", where), where),
@@ -109,9 +110,9 @@ def parameter(label: str, table: Any, where: str) -> Parameter:
     )
 
 
-def body(table: Any, where: str) -> Body:
+def body(table: object, where: str) -> Body:
     """Return a body with its shapes."""
-    known_keys(table, BODY, where)
+    table = known_keys(table, BODY, where)
     return Body(
         name(require(table, "name", where), below(where, "name")),
         number(table.get("mass", 0.0), below(where, "mass")),
@@ -125,19 +126,19 @@ def body(table: Any, where: str) -> Body:
     )
 
 
-def beam(table: Any, where: str) -> Beam:
+def beam(table: object, where: str) -> Beam:
     """Return the beam of a flexible body."""
-    known_keys(table, tuple(f.name for f in fields(Beam)), where)
-    require(table, "length", where)
+    given: dict[str, Any] = dict(known_keys(table, tuple(f.name for f in fields(Beam)), where))
+    require(given, "length", where)
     try:
-        return Beam(**table)
+        return Beam(**given)
     except ModelError as error:
         raise ModelError(error.what, where=where, remedy=error.remedy) from None
 
 
-def shape(table: Any, where: str) -> Shape:
+def shape(table: object, where: str) -> Shape:
     """Return a shape to draw."""
-    known_keys(table, SHAPE, where)
+    table = known_keys(table, SHAPE, where)
     color = numbers(table["color"], below(where, "color"), 4) if "color" in table else None
     return Shape(
         text(require(table, "kind", where), below(where, "kind")),
@@ -150,9 +151,9 @@ def shape(table: Any, where: str) -> Shape:
     )
 
 
-def joint(table: Any, where: str) -> Joint:
+def joint(table: object, where: str) -> Joint:
     """Return a joint."""
-    known_keys(table, JOINT, where)
+    table = known_keys(table, JOINT, where)
     return Joint(
         **_names(table, where, "name", "kind", "parent", "child"),
         placement=placement(table, where),
@@ -161,9 +162,9 @@ def joint(table: Any, where: str) -> Joint:
     )
 
 
-def pair(table: Any, where: str) -> Pair:
+def pair(table: object, where: str) -> Pair:
     """Return a pair."""
-    known_keys(table, PAIR, where)
+    table = known_keys(table, PAIR, where)
     return Pair(
         **_names(table, where, "name", "kind", "body_a", "body_b"),
         placement_a=_side(table, "placement_a", where),
@@ -173,20 +174,20 @@ def pair(table: Any, where: str) -> Pair:
     )
 
 
-def limits(table: Any, where: str) -> Limits:
+def limits(table: object, where: str) -> Limits:
     """Return limits; a single number is a list of one. Only limits may be infinite."""
-    known_keys(table, LIMITS, where)
+    table = known_keys(table, LIMITS, where)
     return Limits(**{key: one_or_more(table[key], where, infinite=True) for key in table})  # type: ignore[arg-type]
 
 
-def losses(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+def losses(table: Mapping[str, object], where: str) -> dict[str, Any]:
     """Return damping, friction and armature, if given."""
     return {key: one_or_more(table[key], below(where, key)) for key in LOSSES if key in table}
 
 
-def frame(table: Any, where: str) -> Frame:
+def frame(table: object, where: str) -> Frame:
     """Return a frame."""
-    known_keys(table, FRAME, where)
+    table = known_keys(table, FRAME, where)
     return Frame(
         name(require(table, "name", where), below(where, "name")),
         name(require(table, "body", where), below(where, "body")),
@@ -194,9 +195,9 @@ def frame(table: Any, where: str) -> Frame:
     )
 
 
-def loop(table: Any, where: str) -> Loop:
+def loop(table: object, where: str) -> Loop:
     """Return a loop."""
-    known_keys(table, LOOP, where)
+    table = known_keys(table, LOOP, where)
     return Loop(
         **_names(table, where, "name", "kind", "body_a", "body_b"),
         placement_a=_side(table, "placement_a", where),
@@ -207,18 +208,18 @@ def loop(table: Any, where: str) -> Loop:
     )
 
 
-def _own(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _own(table: Mapping[str, object], where: str) -> dict[str, Any]:
     """Return the data of a loop that only some kinds have."""
     readers = {"radius": number, "angle": number, "curve": curve, "curve_b": curve}
     return {key: read(table[key], below(where, key)) for key, read in readers.items() if key in table}
 
 
-def _names(table: Mapping[str, Any], where: str, *keys: str) -> dict[str, Any]:
+def _names(table: Mapping[str, object], where: str, *keys: str) -> dict[str, Any]:
     """Return the names at these keys, all required."""
     return {key: name(require(table, key, where), below(where, key)) for key in keys}
 
 
-def _axes(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _axes(table: Mapping[str, object], where: str) -> dict[str, Any]:
     """Return the axes and the pitch of a joint, pair or loop."""
     return {
         "axis": axis(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
@@ -227,7 +228,7 @@ def _axes(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     }
 
 
-def _motion(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _motion(table: Mapping[str, object], where: str) -> dict[str, Any]:
     """Return the fields of a joint or pair that describe its motion: axes, limits and losses."""
     return _axes(table, where) | {
         "sequence": text(table.get("sequence", "zyx"), below(where, "sequence")),
@@ -236,13 +237,13 @@ def _motion(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     }
 
 
-def _side(table: Mapping[str, Any], key: str, where: str) -> Placement:
+def _side(table: Mapping[str, object], key: str, where: str) -> Placement:
     return placement(known_keys(table.get(key, {}), PLACEMENT, below(where, key)), below(where, key))
 
 
-def coupling(table: Any, where: str) -> Coupling:
+def coupling(table: object, where: str) -> Coupling:
     """Return a coupling; its terms are a table, or a list of pairs."""
-    known_keys(table, COUPLING, where)
+    table = known_keys(table, COUPLING, where)
     return Coupling(
         name(require(table, "name", where), below(where, "name")),
         name(require(table, "joint", where), below(where, "joint")),
@@ -252,9 +253,9 @@ def coupling(table: Any, where: str) -> Coupling:
     )
 
 
-def force(table: Any, where: str) -> ForceElement:
+def force(table: object, where: str) -> ForceElement:
     """Return a force element; its coefficients are a table, or a list of pairs."""
-    known_keys(table, FORCE, where)
+    table = known_keys(table, FORCE, where)
     return ForceElement(
         name(require(table, "name", where), below(where, "name")),
         check_kind(name(require(table, "kind", where), below(where, "kind")), below(where, "kind")),
@@ -266,9 +267,9 @@ def force(table: Any, where: str) -> ForceElement:
     )
 
 
-def contact(table: Any, where: str) -> Contact:
+def contact(table: object, where: str) -> Contact:
     """Return a contact; faults that its own checks find get the location in the file."""
-    known_keys(table, CONTACT, where)
+    table = known_keys(table, CONTACT, where)
     names = _names(table, where, "name", "body")
     try:
         return Contact(
@@ -286,9 +287,9 @@ def contact(table: Any, where: str) -> Contact:
         raise type(error)(error.what, where=error.where, remedy=error.remedy, path=path) from None
 
 
-def surface(table: Any, where: str) -> Surface:
+def surface(table: object, where: str) -> Surface:
     """Return the surface of a contact."""
-    known_keys(table, SURFACE, where)
+    table = known_keys(table, SURFACE, where)
     for key in MOST:
         refuse_many(table.get(key, ()), key, below(where, key))
     heights = sequence(table.get("heights", ()), below(where, "heights"))
@@ -303,9 +304,9 @@ def surface(table: Any, where: str) -> Surface:
     )
 
 
-def actuator(table: Any, where: str) -> Actuator:
+def actuator(table: object, where: str) -> Actuator:
     """Return an actuator."""
-    known_keys(table, ACTUATOR, where)
+    table = known_keys(table, ACTUATOR, where)
     names = _names(table, where, "name", "joint")
     given: dict[str, Any] = {key: one_or_more(table[key], below(where, key)) for key in ACTUATOR[2:] if key in table}
     if "gain" in table:
@@ -313,16 +314,16 @@ def actuator(table: Any, where: str) -> Actuator:
     return Actuator(**names, **given)
 
 
-def keyframe(table: Any, where: str) -> Keyframe:
+def keyframe(table: object, where: str) -> Keyframe:
     """Return a keyframe."""
-    known_keys(table, KEYFRAME, where)
+    table = known_keys(table, KEYFRAME, where)
     given = {key: tuple(guess(table.get(key, {}), below(where, key)).items()) for key in KEYFRAME[1:]}
     return Keyframe(name(require(table, "name", where), below(where, "name")), **given)
 
 
-def guess(table: Any, where: str) -> dict[str, tuple[float, ...]]:
+def guess(table: object, where: str) -> dict[str, tuple[float, ...]]:
     """Return guessed coordinates by joint name; a single number is a list of one."""
-    known_keys(table, table, where)
+    table = known_keys(table, table if isinstance(table, Mapping) else (), where)
     out = {}
     for key, values in table.items():
         items = values if isinstance(values, list) else [values]
@@ -330,7 +331,7 @@ def guess(table: Any, where: str) -> dict[str, tuple[float, ...]]:
     return out
 
 
-def _pairs(x: Any, where: str) -> tuple[tuple[str, Any], ...]:
+def _pairs(x: object, where: str) -> tuple[tuple[str, Scalar], ...]:
     if isinstance(x, Mapping):
         return tuple((name(key, where), number(value, where)) for key, value in x.items())
     out = []

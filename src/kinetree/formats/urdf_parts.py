@@ -117,7 +117,8 @@ def _axis(source: Source, joint: Element, type_: str) -> Vector:
     if element is None:
         return (1.0, 0.0, 0.0)
     source.rest(element, ("xyz",))
-    return unit(source, element, source.numbers(element, "xyz", 3, (1.0, 0.0, 0.0)))  # type: ignore[return-value]
+    x, y, z = unit(source, element, source.vector(element, "xyz", (1.0, 0.0, 0.0)))
+    return x, y, z
 
 
 def _limits(source: Source, joint: Element, type_: str) -> Limits:

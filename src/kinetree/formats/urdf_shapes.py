@@ -33,14 +33,14 @@ def read_origin(source: Source, element: Element) -> Placement:
     if origin is None:
         return Placement()
     source.rest(origin, ("xyz", "rpy", "quat_xyzw"))
-    xyz = source.numbers(origin, "xyz", 3, (0.0, 0.0, 0.0))
+    xyz = source.vector(origin, "xyz", (0.0, 0.0, 0.0))
     if "quat_xyzw" in origin.attributes:
         if "rpy" in origin.attributes:
             raise source.error(origin, "has both rpy and quat_xyzw", "keep one of them")
         rotation = from_quaternion(unit(source, origin, source.numbers(origin, "quat_xyzw", 4)))
     else:
-        rotation = from_rpy(*source.numbers(origin, "rpy", 3, (0.0, 0.0, 0.0)))
-    return Placement(xyz, rotation)  # type: ignore[arg-type]
+        rotation = from_rpy(*source.vector(origin, "rpy", (0.0, 0.0, 0.0)))
+    return Placement(xyz, rotation)
 
 
 def unit(source: Source, element: Element, numbers: tuple[float, ...]) -> tuple[float, ...]:
@@ -136,7 +136,8 @@ def _own_color(source: Source, material: Element) -> Color | None:
 
 
 def _rgba(source: Source, color: Element) -> Color:
-    return source.numbers(color, "rgba", 4)  # type: ignore[return-value]
+    red, green, blue, alpha = source.numbers(color, "rgba", 4)
+    return red, green, blue, alpha
 
 
 def _mesh(source: Source, mesh: Element, roots: Sequence[Path]) -> str:

@@ -215,6 +215,11 @@ class Source:
         where = f"{describe_element(element)} attribute {name!r}"
         return strict_floats(text, count, where=where, file=self.file, line=element.line)
 
+    def vector(self, element: Element, name: str, default: tuple[float, float, float]) -> tuple[float, float, float]:
+        """Return an attribute of three finite numbers, or the default."""
+        x, y, z = self.numbers(element, name, 3, default)
+        return x, y, z
+
     def number(self, element: Element, name: str, default: float | None = None) -> float:
         """Return an attribute of one finite number, which is required if there is no default."""
         return self.numbers(element, name, 1, None if default is None else (default,))[0]
