@@ -57,7 +57,7 @@ def together(named: dict[str, tuple[float, ...]], owner: str) -> dict[str, tuple
 
 
 def mechanism_of(x: Any) -> Mechanism:
-    """Return a Mechanism, or that of a System; refuse other objects."""
+    """Return a Mechanism, also from a System; refuse other objects."""
     found = getattr(x, "mechanism", x)
     if not isinstance(found, Mechanism):
         raise InputError(f"mechanism is {brief(x)}; give a System or a Mechanism, such as kt.load(name or file)")

@@ -87,7 +87,7 @@ Loops = Projection | Baumgarte | Minimal
 def choose_independent(
     system: System, loops: Loops | None, q: np.ndarray, parameters: np.ndarray | None
 ) -> Loops | None:
-    """Return the method for loops; that of Minimal gets degrees of freedom that determine the motion at the start."""
+    """Return the method for loops; Minimal gets degrees of freedom that determine the motion at the start."""
     if not isinstance(loops, Loops | None):
         raise InputError(f"loops is {loops!r}; expected Projection(), Baumgarte(rate) or Minimal()")
     if not isinstance(loops, Minimal):
@@ -150,7 +150,7 @@ def close_from_locked(
 #
 # The usual case is a third rod of a parallelogram that is slightly too long. The equations that come first are
 # enforced.
-# The others stay open by the contradiction g, in parts of the mechanism's length. Near a singular position the
+# The others stay open by the contradiction g, relative to the mechanism's length. Near a singular position the
 # enforced
 # equations become weak: positions are off by g / s and velocities by g / s^2, with s^2 the weakest pivot.
 # (docs/theory/closed-loops.md)
@@ -172,7 +172,7 @@ def contradicts(mechanism: Mechanism) -> bool:
 
 
 def contradiction(tree: ClosedTree, residual: list[Scalar], locked: frozenset[int] = frozenset()) -> Scalar:
-    """Return the contradiction of the equations, in parts of the tolerated one, as a traced scalar."""
+    """Return the contradiction of the equations, relative to the tolerated one, as a traced scalar."""
     units = loop_units(tree.mechanism)[0].tolist()
     gap = largest([x * (1.0 / u) for x, u in zip(residual, units, strict=True)])
     gap = maximum(gap, tree.closing.misfit)
@@ -234,7 +234,7 @@ def closing_program(
     """Return the Program (t, q, qd[, parameters]) -> (q, qd, gap) of one step of Newton's method on the loops.
 
     The resulting q is one step nearer to a closed position. The resulting qd keeps the loops closed at the given q. The
-    gap is the largest residual at the given q, in parts of the allowed gap. Locked degrees of freedom do not change.
+    gap is the largest residual at the given q, relative to the allowed gap. Locked degrees of freedom do not change.
     Those of `drives` become the ones of the time t, and the gap is above 1 until they are.
     """
     plain = not locked and drives is None and dtype == "float64"
@@ -294,7 +294,7 @@ class Closer(Protocol):
     ) -> tuple[Numbers, Numbers]:
         """Return states with their loops closed; NaN if the loops do not close.
 
-        Driven coordinates become those of the times t [..., 1].
+        Driven coordinates take their values of the times t [..., 1].
         """
         ...
 

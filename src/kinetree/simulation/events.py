@@ -23,7 +23,7 @@ from .outcomes import Ending, Outcome
 from .run_states import Run, of_run
 
 TOLERANCE = 1e-10
-"""The tolerance of the time of an event, in parts of 1 + |t| [s]; equal to the default atol."""
+"""The tolerance of the time of an event, relative to 1 + |t| [s]; equal to the default atol."""
 
 Onward = Callable[[tuple[int, ...], int, float], tuple[np.ndarray, np.ndarray]]
 """(run, k, t) -> (q, qd): the state of one run of a batch at a time t [s] between its samples k and k + 1."""
@@ -118,7 +118,7 @@ class Watch:
         return bool(flat.all())
 
     def locate(self, run: Run, onward: Onward) -> list[EventHit]:
-        """Return all hits, run by run, in order of time; those of a run end with the first that stops it."""
+        """Return all hits, run by run, in order of time; the first that stops a run is its last."""
         crossed = self._crossings(run.t, run.q, run.qd)
         hits: list[EventHit] = []
         for index in np.ndindex(*run.q.shape[:-2]):

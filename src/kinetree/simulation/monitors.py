@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # --- Limits of joints that a finished run exceeds: coordinates, velocities and efforts of control ---
 
 TOLERANCE = 1e-6
-"""The excess over a limit, in parts of the limit, that is not reported. It is above the errors of a run with the
+"""The excess over a limit, relative to the limit, that is not reported. It is above the errors of a run with the
 default tolerances (1e-8) and of limits converted from degrees with eight digits, and below the resolution of drives."""
 
 NOT_APART = (
@@ -328,7 +328,7 @@ def _largest(residual: np.ndarray, scale: np.ndarray) -> float:
 
 
 def _ends(work: np.ndarray) -> str:
-    """Return the last finite value of one run, or the range of those of a batch, as text."""
+    """Return the last finite value of one run, or the range over a batch, as text."""
     last = [row[np.isfinite(row)][-1] for row in np.atleast_2d(work).reshape(-1, work.shape[-1])]
     return f"{last[0]:.6g}" if len(last) == 1 else f"{min(last):.6g} to {max(last):.6g}"
 
@@ -348,7 +348,7 @@ __all__ = [
 
 
 NEAR = 1e-6
-"""The gap of contacts that support, in parts of the characteristic length: above the errors of a run."""
+"""The gap of contacts that support, relative to the characteristic length: above the errors of a run."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ FIXED_STEPS = 10**12
 
 
 def system_of(x: Any, who: str = "simulate") -> System:
-    """Return the System that a function takes, also of one on a GPU; that of a Mechanism is created."""
+    """Return the System that a function takes, also behind one on a GPU; a Mechanism gets a new one."""
     if isinstance(x, Mechanism):
         return System(x)
     if isinstance(x, Mirrored):
@@ -54,7 +54,7 @@ def system_of(x: Any, who: str = "simulate") -> System:
 def device_of(x: Any, q0: Any) -> Device | None:
     """Return the GPU of a system on one; None for others.
 
-    A system on any GPU runs on that of the start, or on the first if the start is on none.
+    A system on any GPU runs where the start is, or on the first GPU if the start is on none.
     """
     if not isinstance(x, Mirrored):
         return None
@@ -300,12 +300,12 @@ def method_of(mechanism: Mechanism, forces: Sequence[Force], options: RunOptions
     return choose(method_name(options.method), options.dt, positive(options.rtol, "rtol"), springy=springy)
 
 
-# --- The contacts of a run: those given to `simulate`, or those of the mechanism ---
+# --- The contacts of a run: given to `simulate`, or from the mechanism ---
 
 PARTS = {"box": "its corners", "capsule": "its two ends"}
 """The parts of shapes that touch a surface; between them, shapes have an extent that does not."""
 ROUGH = {"steps": ("outer edges of the steps", "spheres"), "heights": ("hills", "points")}
-"""The parts of surfaces that reach between those of shapes, and the shapes that touch them."""
+"""What of a surface reaches between the parts of a shape, and the shapes that touch it."""
 CALLER = 5
 """The calls from the caller of `simulate` to the warning."""
 

@@ -120,7 +120,7 @@ class Endings:
         return self.runs[min(stopped)].outcome if stopped else Outcome.DOUBTFUL if self.runs else Outcome.FINISHED
 
     def of(self, run: int) -> Endings:
-        """Return the ending of one run of the batch as that of a single run."""
+        """Return the ending of one run of the batch as of a single run."""
         return Endings({0: self.runs[run]} if run in self.runs else {}, self.whole)
 
     def status(self, *, batch: bool) -> str:

@@ -20,7 +20,7 @@ from .outcomes import Endings, Outcome
 from .run_states import output_times
 
 NEAR = 1e-12
-"""A change this close to an output time is at that time, in parts of 1 + |t| [s]: sums of steps are rounded."""
+"""A change this close to an output time is at that time, relative to 1 + |t| [s]: sums of steps are rounded."""
 
 Simulate = Callable[..., Trajectory]
 
@@ -137,7 +137,7 @@ def _geometry(mechanism: Mechanism, values: np.ndarray) -> Any:
 
 
 def _values(mechanism: Mechanism, given: Mapping[str, Any], t: float) -> np.ndarray:
-    """Return the values of all free parameters from a time on, which may be that of a change but for rounding."""
+    """Return the values of all free parameters from a time on, which may be a change but for rounding."""
     later = t + NEAR * (1.0 + abs(t))
     now = {name: x.at(later) if isinstance(x, Schedule) else x for name, x in given.items()}
     found = parameter_sets(mechanism, now)

@@ -120,7 +120,7 @@ def _by_name(system: System, name: str, value: Any) -> str:
 def fitting(system: System, values: np.ndarray | None, lead: tuple[int, ...]) -> np.ndarray | None:
     """Return the values of all free parameters for runs of a leading shape, [np] or [..., np]; None if there are none.
 
-    One set [np] for all runs stays one; other leading shapes are broadcast to that of the runs.
+    One set [np] for all runs stays one; other leading shapes are broadcast to the runs.
     """
     free = system.mechanism.free_parameters
     if values is None:
@@ -131,7 +131,7 @@ def fitting(system: System, values: np.ndarray | None, lead: tuple[int, ...]) ->
 # --- Closed mechanisms: rounding errors of loops are corrected, open loops are refused ---
 
 MOVES = 1e-6
-"""The least velocity, in parts of that given to every degree of freedom, that shows that the loops allow a motion: far
+"""The least velocity, relative to the one given to every degree of freedom, which shows that the loops move: far
 above rounding."""
 
 

@@ -266,7 +266,7 @@ def locate_joints(
 
 @dataclass(frozen=True)
 class _Actuation:
-    """The degrees of freedom of actuated joints, those of them that determine the motion, and weights of all."""
+    """The degrees of freedom of actuated joints, the ones that determine the motion, and weights of all."""
 
     labels: tuple[int, ...]
     leaders: frozenset[int]

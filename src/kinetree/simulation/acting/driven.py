@@ -71,7 +71,7 @@ class DrivenControl:
     controller: Controller | None = None
 
     def torque(self, now: Instant) -> list[Scalar]:
-        """Return the torques of the other controller; those of the drives follow from the motion."""
+        """Return the torques of the other controller; the torques of the drives follow from the motion."""
         return [0.0] * now.mechanism.nv if self.controller is None else list(self.controller.torque(now))
 
 

@@ -21,7 +21,7 @@ from .drives import Drives, drives_of
 from .sampled import parts_of
 
 SAME = 1e-6
-"""The largest difference between a given start and that of a drive [rad, m, rad/s, m/s], above that of printed numbers;
+"""The largest difference between a start and a drive [rad, m, rad/s, m/s], above the rounding of printed numbers;
 it is corrected."""
 
 SHARE = 1e-10
@@ -33,7 +33,7 @@ SLIGHT = 0.1
 
 
 def driven_position(system: System, parameters: Numbers | None, drives: Drives, t: float) -> Numbers:
-    """Return coordinates with the driven ones at those of a time and loops closed, [nq], or [..., nq] of parameters."""
+    """Return coordinates with the driven ones as at a time and loops closed, [nq], or [..., nq] of parameters."""
     values = np.array(drives.at(float(t))[0], dtype=float)
     if not system.closures:
         q = system.neutral()
@@ -137,7 +137,7 @@ def stop_reason(system: System, q: Numbers, parameters: Numbers | None, drives: 
 
 
 def _refuse_other_start(name: str, labels: list[str], x: Numbers, wanted: Numbers, t: float) -> None:
-    """Raise an InputError if given numbers [..., n] differ from those of the drives."""
+    """Raise an InputError if given numbers [..., n] differ from the drives' own."""
     x = x.reshape(-1, len(wanted))
     off = np.abs(x - wanted)
     if off.max(initial=0.0) > SAME:

@@ -26,10 +26,10 @@ from .drives import Drives, driven_of, replace_entries
 Scalars = Sequence[Scalar]
 
 ROUNDS = 5
-"""The rounds of Newton's method from the present position to that of a reference: enough from some tenths of a
+"""The rounds of Newton's method from the present position to a reference: enough from some tenths of a
 radian."""
 OPEN = 1e4
-"""The gap, in parts of rounding, beyond which they did not close the loops."""
+"""The gap, relative to rounding, beyond which they did not close the loops."""
 
 
 class Force(Protocol):
@@ -127,7 +127,7 @@ class Instant:
     def inverse_dynamics(self, q: Scalars, qd: Scalars, qdd: Scalars, *, forces: bool = False) -> list[Scalar]:
         """Return the joint torques of any motion of the open tree, without the forces that act.
 
-        With `forces`, those of the mechanism itself (springs, dampers, friction) help to make the motion.
+        With `forces`, the mechanism's own springs, dampers and friction help to make the motion.
         """
         state, tau = self._loaded({"q": q, "qd": qd, "qdd": qdd}, forces)
         needed = inverse.inverse_dynamics(self._make(self.mechanism, state))
@@ -214,7 +214,7 @@ class Instant:
         return tree, qdd, loads
 
     def driven_torques(self, drives: Drives) -> tuple[list[Scalar], list[Scalar]]:
-        """Return the torques of all joints and of their control, with those of the drives that their motion takes.
+        """Return the torques of all joints and of their control, including what the motion takes from the drives.
 
         What other forces contribute in a driven joint, its drive does not have to.
         """

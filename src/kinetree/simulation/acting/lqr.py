@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...results.trajectory import Trajectory
 
 AT_REST = 1e-6
-"""The largest acceleration at a state that a regulator holds, relative to that of the joints without torques."""
+"""The largest acceleration at a state that a regulator holds, relative to the joints without torques."""
 
 SLOWEST = 1e-8
 """The least decay of a closed loop, relative to its fastest pole: above rounding of a pole that is zero."""

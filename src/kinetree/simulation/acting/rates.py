@@ -121,7 +121,7 @@ def _centered(mechanism: Mechanism, given: dict, own: frozenset[int], drives: Dr
 
 
 def _uncentered(mechanism: Mechanism, given: dict, own: frozenset[int], drives: Drives | None) -> centered.State:
-    """Return the state of a centered one; its driven coordinates are those of the time."""
+    """Return the state of a centered one; driven coordinates follow their references."""
     if drives is not None:
         q, qd = drives.placed(given["t"][0], given["q"], given["qd"])
         given = given | {"q": q, "qd": qd}
@@ -139,7 +139,7 @@ def loads(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controlle
 def loads_and_drives(
     mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None
 ) -> tuple[Program, Program | None]:
-    """Return the Program of `loads` and that of the torques of control alone, which is None without control."""
+    """Return the Program of `loads`, and the one of the torques of control alone, None without control."""
     trace = Trace()
     inputs = rate_inputs(mechanism)
     now = apply_forces(mechanism, trace, inputs, forces, control)
@@ -199,7 +199,7 @@ def apply_forces(
     """Return the mechanism with all forces and control applied; inputs of the control are appended to the others.
 
     With `follow`, driven coordinates are those of the time, and loops determine the coordinates that depend on them. A
-    `state` (q, qd) is that of the mechanism instead of the inputs.
+    `state` (q, qd) replaces the inputs.
     """
     inputs.extend(getattr(control, "inputs", ()))
     given: dict[str, Any] = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}

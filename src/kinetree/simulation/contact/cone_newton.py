@@ -115,7 +115,7 @@ class LargeNewton:
 
 
 class Sticking:
-    """The equations of contacts that are open or stick, as those of `sticking_program`."""
+    """The equations of contacts that are open or stick, as in `sticking_program`."""
 
     def __init__(self, cone: LaneCone, u: Entries, dtype: str) -> None:
         """Refer to the velocities."""
@@ -205,7 +205,7 @@ class NearestPoints:
 
 
 class Disc:
-    """The point (x, y) and that of a disc of some radius nearest to it, with its derivative.
+    """The point (x, y), and the point of a disc of some radius nearest to it, with its derivative.
 
     The nearest point is part (x, y). Its derivative is T = part (1 - e e^T) with respect to (x, y), and e with respect
     to the radius; e is zero inside.
@@ -238,7 +238,7 @@ def any_of(masks) -> Value:
 #
 #     p = the point of the cone of y nearest to y = z - (r / s) u,    u = W p + b
 #
-# with s the `softness`, in parts of the mean compliance 1 / r. Newton's method solves it where s is not too small.
+# with s the `softness`, relative to the mean compliance 1 / r. Newton's method solves it where s is not too small.
 # Its
 # solution is the next z, and s becomes smaller with each one. A fixed point, p = z, solves the problem without
 # springs.
@@ -256,9 +256,9 @@ with a residual above 1e-10, these solve all in the mean with 32 steps of Newton
 STEPS = 5
 """The most steps of Newton's method with the same softness; one or two are usual."""
 ENDED = 1e-5
-"""The residual at which a proximal step ends, in parts of the velocities, for a softness of one."""
+"""The residual at which a proximal step ends, relative to the velocities, for a softness of one."""
 NOISE = {"float64": 1e-14, "float32": 1e-6}
-"""The residual of rounding, in parts of the velocities."""
+"""The residual of rounding, relative to the velocities."""
 
 
 class Proximal:
@@ -276,7 +276,7 @@ class Proximal:
             self.z[i] = self.cone.p[i]
 
     def start(self) -> None:
-        """Write the begin of proximal steps at z, in the lanes that are not solved."""
+        """Write the start of proximal steps at z, in the lanes that are not solved."""
         self.softness.value, self.tries.value = FIRST, 0.0
         with self.k.loop(self.cone.rows) as i:
             self.kept[i] = self.cone.p[i]

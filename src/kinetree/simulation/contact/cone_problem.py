@@ -84,13 +84,13 @@ class ConeProblem:
 
     @cached_property
     def speed(self) -> float:
-        """The largest velocity without forces, or that of the least normal forces."""
+        """The largest velocity without forces, or under the least normal forces."""
         pushed = self.floor * self.compliances
         return max(float(np.abs(self.b).max(initial=0.0)), float(pushed.max(initial=0.0)))
 
     @cached_property
     def compliances(self) -> np.ndarray:
-        """The means of the three diagonal entries of W of all contacts; that of others where nothing moves one."""
+        """The mean of the three diagonal entries of W of each contact; the largest of all where nothing moves one."""
         w = np.diag(self.W).reshape(-1, 3).mean(axis=1)
         return np.where(w > 0.0, w, w.max(initial=0.0) or 1.0)
 
@@ -109,7 +109,7 @@ class ConeProblem:
 
 
 def largest_residuals(f, u, mu, rays, floor, units, speed: float) -> tuple[float, float, float]:
-    """Return the largest residuals of forces f and velocities u [n, 3] in parts of their units.
+    """Return the largest residuals of forces f and velocities u [n, 3] relative to their units.
 
     They are those of the normal, of forces outside of their cones, and of all that Coulomb's law requires.
     """
@@ -128,7 +128,7 @@ def largest_residuals(f, u, mu, rays, floor, units, speed: float) -> tuple[float
 
 @dataclass(frozen=True)
 class ConeSolution:
-    """Forces [n, 3], velocities [n, 3], and the residuals in parts of the sizes of the problem."""
+    """Forces [n, 3], velocities [n, 3], and the residuals relative to the sizes of the problem."""
 
     forces: np.ndarray
     velocities: np.ndarray
@@ -180,7 +180,7 @@ def _started(problem: ConeProblem, start: np.ndarray | None) -> np.ndarray:
 def _held(problem: ConeProblem) -> np.ndarray | None:
     """Return forces that close all contacts and let none slip that does not slide already, or None.
 
-    Sweeps converge slowly to such forces where they are redundant, as those of four corners.
+    Sweeps converge slowly to such forces where they are redundant, as at four corners.
     """
     if problem.floor.any():
         return None

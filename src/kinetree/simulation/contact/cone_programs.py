@@ -35,7 +35,7 @@ such as four legs of a rigid table, W is singular. The residual itself is that w
 changed."""
 
 CAUTION = 0.1
-"""The same part far from the solution, relative to the residual in parts of the velocities. Where redundant contacts
+"""The same part far from the solution, relative to the residual relative to the velocities. Where redundant contacts
 slip, steps of Newton's method are otherwise far too long: four corners of a box that lands took up to 0.3 of the
 velocities as residual. From 0.1 to 1, 97 to 98 percent of such problems are solved within 40 steps."""
 
@@ -46,7 +46,7 @@ friction, with a residual. Impulses of a leg on a small mass moment of inertia a
 the bound is that at which PLAY hides the smallest eigenvalue."""
 
 STIFF = 1e20
-"""The diagonal of an open contact in Newton's matrix, in parts of the mean compliance: its impulse does not change."""
+"""The diagonal of an open contact in Newton's matrix, relative to the mean compliance: its impulse does not change."""
 
 
 def cone_inputs(count: int) -> tuple[Array, ...]:

@@ -121,7 +121,7 @@ class ConeSolver:
             self._slide()
 
     def residuals(self) -> list[Value]:
-        """Return the largest residuals of a step along normals and tangents, also those of a compression."""
+        """Return the largest residuals of a step along normals and tangents, compressions included."""
         found, expansion = [self.normal, self.tangent], self.reductions.expansion
         if expansion is None:
             return found

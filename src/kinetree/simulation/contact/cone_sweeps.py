@@ -93,7 +93,7 @@ class LaneCone:
         return self._sum.value
 
     def most(self, c: Value) -> Value:
-        """Return the impulse of a contact above which it is that of a singular matrix, and not taken."""
+        """Return the impulse of a contact above which its matrix is taken for singular, and the impulse is not used."""
         return self.reach[c] * self.size * self.bound
 
     def take(self, c: Value, j: int, new: Value) -> None:

@@ -21,13 +21,13 @@ from .cone_problem import (
 from .touching import Coefficients, State
 
 SLOPE = 1e-6
-"""The least normal answer W_nn - mu W_nt . d of a sliding contact, in parts of W_nn, that is not a Painleve state."""
+"""The least normal answer W_nn - mu W_nt . d of a sliding contact, relative to W_nn, that is not a Painleve state."""
 BEGIN = 1e4
-"""The velocity up to which a slip is beginning, in parts of that below which contacts are at rest: some 1e-5 m/s.
+"""The velocity up to which a slip is beginning, relative to the limit for contacts at rest: some 1e-5 m/s.
 
 Friction turns such a velocity into its direction within microseconds. Integrating this would be stiff."""
 SLACK = 1e-9
-"""The violation of the cone, or of a normal force of zero, that is accepted in a mode, in parts of the forces."""
+"""The violation of the cone, or of a normal force of zero, that is accepted in a mode, relative to the forces."""
 
 Coordinates = tuple[np.ndarray, np.ndarray]
 """Positions and velocities of a mechanism."""
@@ -111,7 +111,7 @@ def _begin_to_slip(given: Coefficients, mode: Mode, state: State, problem: ConeP
     """Set the directions of contacts that have hardly begun to slip to those that their accelerations require.
 
     Friction turns a small velocity into the direction in which it agrees with the acceleration. The smaller the
-    velocity, the faster: at the begin of slip the direction is that of the cone problem at rest.
+    velocity, the faster: when slip begins, the cone problem at rest gives the direction.
     """
     slow = [k for k, i in enumerate(mode.closed) if i in mode.begins]
     if not slow:
@@ -173,7 +173,7 @@ def refuse_painleve(given: Coefficients, mode: Mode, state: State) -> None:
 def feasible(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> tuple[Acting, list[int]]:
     """Return the forces of a mode, and the closed candidates that violate it.
 
-    Where forces are not unique, such as those of four corners, others with the same accelerations are looked for.
+    Where forces are not unique, as at four corners, others with the same accelerations are searched for.
     """
     found = acting(given, mode, state, free)
     wrong = find_violations(given, mode, found)

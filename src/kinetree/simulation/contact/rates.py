@@ -48,26 +48,26 @@ Bodies are opened no faster than the forces on them change their velocity in a s
 would remain as a bounce, however short the steps are."""
 
 SLOW = 2.0
-"""The velocity of a body that arrives slowly, in parts of the change of its velocity by forces in a step.
+"""The velocity of a body that arrives slowly, relative to the change of its velocity by forces in a step.
 
 A slow one is stopped at the surface. A faster one would be stopped in two steps, with a part of its velocity lost in
-the first one that depends on the position of the surface between two steps: friction differs from that of one impact
+the first one that depends on the position of the surface between two steps: friction differs from one impact
 where a slip stops or turns, however short the steps are."""
 
 RESTING = 1e-6
-"""The velocity of a body at rest, in parts of the change of its velocity by forces in a step: no impact under Poisson's
+"""The velocity of a body at rest, relative to the change of its velocity by forces in a step: no impact under Poisson's
 law, which takes three solutions instead of one."""
 
 TOUCH = 1e-6
-"""The gap over which an impact under Poisson's law is passed on, in parts of the distance that the largest velocity
+"""The gap over which an impact under Poisson's law is passed on, relative to the distance that the largest velocity
 covers in half a step. Bodies that touch up to rounding, as the balls of a cradle, pass it on in the same step."""
 
 REST = {"float64": 1e-3, "float32": 3e-2}
-"""A velocity that is added to those that residuals are compared with, in parts of the characteristic velocity: the
+"""A velocity that is added to those that residuals are compared with, relative to the characteristic velocity: the
 velocities of a body at rest are rounding, and contradict each other where its contacts are redundant."""
 
 FAR = 1e6
-"""The velocity with which a contact counts as open in a step, in parts of the largest velocity."""
+"""The velocity with which a contact counts as open in a step, relative to the largest velocity."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +245,8 @@ def _problem(count: int, cone: dict[str, list[Scalar]]) -> tuple[Array, ...]:
 def _laws(found: list[contact.Touch], W: list[list[Scalar]]) -> dict[str, list[Scalar]]:
     """Return the answers to impulses, the reach of each contact, and its friction.
 
-    A contact that nothing moves, such as that of a body on fixed joints, has no answer. It starts on or above its
-    surface and stays there, without an impulse, for any answer: it gets that of a unit mass.
+    A contact that nothing moves, as on a body behind fixed joints, has no answer. It starts on or above its
+    surface and stays there, without an impulse, for any answer: it gets the answer of a unit mass.
     """
     W = [list(row) for row in W]
     for n in range(0, len(W), 3):

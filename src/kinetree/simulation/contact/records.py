@@ -22,7 +22,7 @@ KINDS = ("impact", "stick", "slip", "lift-off", "rest", "end of surface")
 """The kinds of events of contacts; "rest" is the end of infinitely many bounces."""
 
 LIGHT = 1e-3
-"""The least force that residuals are compared with, in parts of the weight: without gravity, forces are rounding."""
+"""The least force that residuals are compared with, relative to the weight: without gravity, forces are rounding."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Records:
 def residuals(given: Coefficients, mode: Mode, state: Any, found: Any) -> np.ndarray:
     """Return the residuals of Signorini's conditions, of the cone, and of Coulomb's law at a state, without units.
 
-    Depths are in parts of the characteristic length. Forces and velocities of closed contacts are those of
+    Depths are relative to the characteristic length. Forces and velocities of closed contacts are those of
     contact_geometry/cone.py, with the largest force as F, but at least a small part of the weight, and as S the
     characteristic velocity or a larger velocity of slip. A slip that begins follows its acceleration: see modes.py.
     """
@@ -147,7 +147,7 @@ def contact_fields(problem: Problem, run: Run, records: Sequence[Records], other
 
 
 def contact_wrenches(problem: Problem, others: Any) -> Wrenches:
-    """Return the Source of the wrenches on all bodies; `others` is that of the wrenches without contacts."""
+    """Return the Source of the wrenches on all bodies; `others` has the wrenches without contacts."""
     mechanism = problem.mechanism
     bodies = tuple(
         (mechanism.body_indices[c.body], mechanism.body_indices[c.surface.body])

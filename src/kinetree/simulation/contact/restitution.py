@@ -1,6 +1,6 @@
 """Restitution: the laws of Newton and Poisson on any scalars, and impacts in lanes whose laws allow no rebound.
 
-The laws serve the impacts of event-driven runs (transitions.py) and those of time steps (rates.py, and below). Newton's
+The laws serve impacts in event-driven runs (transitions.py) and in time steps (rates.py, and below). Newton's
 restitution is a velocity, Poisson's an impulse. With friction, both may require what no impulses give, and Newton's may
 add energy.
 """
@@ -20,12 +20,12 @@ from .cone_sweeps import Entries, LaneCone, starts_of
 
 
 def leaving_velocity(e: Any, arrival: Any) -> Any:
-    """Return the least normal velocity after an impact by Newton's law, from that of the arrival (below zero)."""
+    """Return the least normal velocity after an impact by Newton's law, from the velocity of arrival (below zero)."""
     return -(e * arrival)
 
 
 def expansion_impulse(e: Any, compression: Any) -> Any:
-    """Return the least normal impulse of the expansion by Poisson's law, from that of the compression."""
+    """Return the least normal impulse of the expansion by Poisson's law, from the impulse of the compression."""
     return e * compression
 
 
@@ -120,7 +120,7 @@ class Expansion:
             self._expansion()
 
     def _compression(self, arrives: Value, bounds: Entries) -> None:
-        """Write the problem of the arrival, or that of the compression; other lanes have no closed contact."""
+        """Write the problem of the arrival, or of the compression; other lanes have no closed contact."""
         cone, expands = self.cone, self.expands.value
         with self.k.loop(cone.count) as c:
             n = c * 3
@@ -184,13 +184,13 @@ BOUND, BOUNCE, ARRIVAL = "bound", "bounce", "arrival"
 """The names of the least velocity of each contact along its normal, of that by restitution or zero, and of all
 velocities before the step. The latter two are arrays of mechanisms with restitution only."""
 LOST = 0.01
-"""The residual of a problem without solution, in parts of the largest lift. It is about as large as the lift; that of a
+"""The residual of a problem without solution, relative to the largest lift. It is about as large as the lift; that of a
 solution which is only not found to the last digits is far smaller."""
 UNEXPANDED = 1e-7
-"""The same for mechanisms with Poisson's law, in parts of the velocity of an expansion. Friction takes most of it in a
+"""The same for mechanisms with Poisson's law, relative to the velocity of an expansion. Friction takes most of it in a
 body that is almost wedged: one of 100 random mechanisms was left with a residual of 0.003 of the velocities."""
 ADDED = {"float64": 1e-9, "float32": 1e-4}
-"""The energy that errors of the impulses may add, in parts of their work without regard to signs."""
+"""The energy that errors of the impulses may add, relative to their work without regard to signs."""
 POLISHED = 2
 """The number of further steps of Newton's method after a reduction: a wedged body hardly moves, and the residual that
 is accepted in any case may be large for its velocity."""
@@ -249,7 +249,7 @@ class Reductions:
             self.expansion = Expansion(k, found, arrays, self.cone, solver.u, self.arrival, self._lift)
 
     def reduce(self) -> None:
-        """Write the impulses of lanes whose lifts are reduced; those of other lanes do not change."""
+        """Write the impulses of lanes whose lifts are reduced; other lanes do not change."""
         k, zero = self.k, self.k.constant(0.0, Kind.LANE)
         self.reduced.value = zero > 0.0
         with k.when(k.any(self.cone.busy.value)):
@@ -264,7 +264,7 @@ class Reductions:
             self._reduce()
 
     def _lost(self) -> Value:
-        """Return where the residual is that of a problem without solution, and there is a lift."""
+        """Return where the residual shows a problem without solution, and there is a lift."""
         part = LOST if self.expansion is None else UNEXPANDED
         self._largest(self._driven)
         return (self.most.value > 0.0) & (self.solver.worst * self.cone.size > self.most.value * part)
@@ -279,7 +279,7 @@ class Reductions:
         return self.bounce[c] if self.expansion is None else self.bounce[c] + self.expansion.floor[c]
 
     def _driven(self, c: Value) -> Value:
-        """Return the velocity with which a contact would leave alone: its lift, and that of its expansion."""
+        """Return the velocity with which a contact would leave alone, by its lift and by its expansion."""
         lift = self._lift(c)
         return lift if self.expansion is None else lift + self.expansion.floor[c] / self.cone.reach[c]
 

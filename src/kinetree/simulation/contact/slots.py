@@ -28,10 +28,10 @@ CHANGE = "dqd"
 """The name of the changes of the velocities by impulses."""
 
 BODY, PIVOT = 12, 12
-"""The numbers of a body, its rotation and position in its parent, and those of each of its pivots, p and psi."""
+"""The numbers of a body (rotation and position in its parent) and of each of its pivots (p and psi)."""
 
 NEAR = 4.0
-"""The first limit of a pair, in parts of the largest velocity of a contact: impulses seldom give a body more. It
+"""The first limit of a pair, relative to the largest velocity of a contact: impulses seldom give a body more. It
 must be above one, so that a contact that would close without impulses is near."""
 ROUNDS = 12
 """The most times that limits grow in a step, by a factor of two at least."""
@@ -152,7 +152,7 @@ class Slots:
             yield i
 
     def push(self, h: Value, dt: Value, before: Entries) -> None:
-        """Write the changes of velocities and the impulses of a step, which replace those of the step before."""
+        """Write the changes of velocities and the impulses of a step, over the ones of the step before."""
         k = self.k
         self.feature[self.fields["h"]], self.feature[self.fields["dt"]] = h, dt
         self._touch()

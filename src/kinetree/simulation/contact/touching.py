@@ -20,14 +20,14 @@ from ..acting.rates import rates
 from ..problem import Problem
 
 GAP = 1e-11
-"""The largest gap of contacts that touch, in parts of the characteristic length: above the rounding of positions."""
+"""The largest gap of contacts that touch, relative to the characteristic length: above the rounding of positions."""
 AWAY = 1e-3
-"""The gap of a closed contact, in parts of the characteristic length, that only the end of a surface explains."""
+"""The gap of a closed contact, relative to the characteristic length, that only the end of a surface explains."""
 START = 1e-7
-"""The largest gap, or depth, of contacts that touch at the start, in parts of the characteristic length: positions are
+"""The largest gap, or depth, of contacts that touch at the start, relative to the characteristic length: positions are
 given with about as many digits, and are corrected."""
 SPEED = 1e-9
-"""The velocity below which contacts neither approach nor slide, in parts of the characteristic velocity sqrt(g l)."""
+"""The velocity below which contacts neither approach nor slide, relative to the characteristic velocity sqrt(g l)."""
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ def _stopped(given: Coefficients, mode: Mode, q: np.ndarray, qd: np.ndarray) -> 
 
 
 ZENO = 1e-10
-"""The height of bounces, in parts of the characteristic length, below which infinitely many are replaced by one."""
+"""The height of bounces, relative to the characteristic length, below which infinitely many are replaced by one."""
 EVENTS = 1_000_000
 """The largest number of events of a run."""
 HURRIED = 20
@@ -164,7 +164,7 @@ HURRIED = 20
 STUCK = 60
 """The number of events within CLOSE that shows that they accumulate."""
 CLOSE = 1e-7
-"""The time within which events accumulate, in parts of the run: the bounces of a ball that comes to rest are longer."""
+"""The time within which events accumulate, relative to the run: the bounces of a ball that comes to rest are longer."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class Transitions:
         return q, found.qd
 
     def _hurried(self, t: float) -> bool:
-        """Return whether contacts bounce in turns, ever faster, as those of a rocking block that comes to rest."""
+        """Return whether contacts bounce in turns, ever faster, like a rocking block that comes to rest."""
         recent = self.recent
         return len(recent) > HURRIED and t - recent[-HURRIED] <= 10 * CLOSE * self.span
 

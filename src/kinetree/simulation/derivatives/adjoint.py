@@ -147,7 +147,7 @@ class FixedPath:
         return back, sums, torques
 
     def rows_of(self, samples: Numbers, rows: slice) -> Numbers:
-        """Return cotangents of output times at the steps of a segment, those of its last state left out."""
+        """Return cotangents of output times at the steps of a segment, without its last state."""
         mine = np.flatnonzero((self.at >= rows.start) & (self.at < rows.stop - 1))
         found = np.zeros((*samples.shape[:-2], rows.stop - rows.start, samples.shape[-1]))
         found[..., self.at[mine] - rows.start, :] = samples[..., mine, :]
@@ -336,7 +336,7 @@ class Samples:
         self.run = self._path.forward(None)
 
     def pull(self, by_q: Numbers, by_qd: Numbers) -> tuple[Numbers, Numbers, Numbers | None, Numbers | None]:
-        """Return the cotangents of q0, qd0, parameters and torques from those of q and qd [..., nt, .]."""
+        """Return the cotangents of q0, qd0, parameters and torques from cotangents of q and qd [..., nt, .]."""
         end = by_q[..., -1, :], by_qd[..., -1, :]
         start, sums, torques = self._path.backward(end, (by_q, by_qd), None)
         return *_opened(self.p, self.parts, start, sums, self.held), torques

@@ -43,7 +43,7 @@ from .programs import (
 
 @dataclass(frozen=True)
 class TangentStepper:
-    """The integrator of states [q, its derivatives] and [qd, its derivatives], as `Stepper` is that of states.
+    """The integrator of states [q, its derivatives] and [qd, its derivatives], as `Stepper` is for states.
 
     `program` are the rates, or the step of a method that is one. `closing` closes loops after a step.
     """
@@ -136,7 +136,7 @@ def directions(system: System, q: Numbers) -> Numbers | None:
 
 
 def of_entries(system: System, q: Numbers, columns: Numbers) -> Numbers:
-    """Return derivatives of entries of q [..., columns, nq] as those of directions [..., nv, columns]."""
+    """Return derivatives of entries of q [..., columns, nq] as derivatives of directions [..., nv, columns]."""
     E = directions(system, q)
     if E is None:
         return np.swapaxes(columns, -1, -2)
@@ -178,7 +178,7 @@ GROUPS = ("q0", "qd0", "parameters", "tau")
 class Columns:
     """The columns of derivatives, in this order: q0 and qd0 if chosen, free parameters by index, torques if chosen.
 
-    A column of q0 is a direction of the tangent space, as those of qd0.
+    A column of q0 is a direction of the tangent space, like a column of qd0.
     """
 
     groups: tuple[str, ...]
@@ -360,5 +360,5 @@ def _start(problem: Problem, made: TangentStepper, columns: Columns, values: Num
 
 
 def _finite(q: Numbers) -> Numbers:
-    """Return coordinates with those of failed runs replaced by ones, whose derivatives are NaN in any case."""
+    """Return coordinates in which failed runs have ones, whose derivatives are NaN in any case."""
     return np.where(np.isfinite(q), q, 1.0)

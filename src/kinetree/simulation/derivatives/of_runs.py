@@ -177,7 +177,7 @@ def added_torques(problem: Problem, torques: ArrayLike | None) -> Numbers | None
 
 
 def loaded_run(problem: Problem, done: Run, torques: Numbers | None) -> Trajectory:
-    """Return a run as a Trajectory; its control has the added torques, at each time those of the next interval."""
+    """Return a run as a Trajectory; its control has the added torques, at each time for the next interval."""
     run = trajectory_of(problem, done, acting_on(problem), ())
     if torques is None:
         return run

@@ -135,7 +135,7 @@ def with_torques(problem: Problem, make: Callable[[Any], Program], *, torques: b
 def closing_of(problem: Problem, program: Program, *, start: bool = False) -> Program | None:
     """Return the closing of loops after steps with the inputs of the rates; None if loops are not closed.
 
-    With `start`, that of the start, whose loops are always closed.
+    With `start`, it is the one of the start, whose loops are always closed.
     """
     p, drives = problem, drives_of(problem.control)
     if drives is None and (not p.mechanism.closures or (isinstance(p.loops, Baumgarte) and not start)):
@@ -199,7 +199,7 @@ def passing_cost(program: Program) -> Program:
 
 
 def back(program: Program) -> Program:
-    """Return the product of the Jacobian of the first two outputs with cotangents: those of q, qd and parameters."""
+    """Return the product of the Jacobian of the first two outputs with cotangents, for q, qd and parameters."""
     return vjp(_state(program), _varied(program))
 
 

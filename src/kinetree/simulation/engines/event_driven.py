@@ -42,9 +42,9 @@ from .solvers import run_each
 # --- The end of a mode within a step: the first time at which it ends, and the reason ---
 
 POINTS = np.arange(1, 9) / 8
-"""Points within a step at which modes are examined, in parts of the step."""
+"""Points within a step at which modes are examined, relative to the step."""
 CAUGHT = 10.0
-"""The velocity of slip below which it is an error of integration, in parts of the tolerance of the velocities."""
+"""The velocity of slip below which it is an error of integration, relative to the tolerance of the velocities."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +124,12 @@ class Search:
         return [("force", i) for i in feasible(given, mode, state, free)[1]]
 
     def _stopping(self, i: int) -> float:
-        """Return the velocity along the direction of slip below which it has stopped; negative at the begin of slip."""
+        """Return the velocity along the direction of slip below which it has stopped; negative where slip begins."""
         v = self.given.at(*self.y).v[i, 1:] @ self.mode.slip[i]
         return 0.0 if v > self.given.scales.still else -self.given.scales.still
 
     def _apex(self, good: float, bad: float, wrong: list, rate: np.ndarray) -> float:
-        """Return the top of the flight of contacts that leave and touch again, a good time after that of leaving."""
+        """Return the top of the flight of contacts that leave and touch again, well after they leave."""
         for kind, i in wrong:
             if kind != "touch" or rate[i] <= 0:
                 continue
@@ -187,7 +187,7 @@ def stop_slow_slips(
 # --- A run from event to event ---
 
 LONGEST = 1 / 40
-"""The longest step, in parts of the run: the flight between two bounces is examined at many points."""
+"""The longest step, relative to the run: the flight between two bounces is examined at many points."""
 
 
 class EventDrivenRun:

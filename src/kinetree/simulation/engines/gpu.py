@@ -241,7 +241,7 @@ class _Kept:
         """Launch until all times are reached; return the samples, and whether Ctrl-C ended the launches.
 
         Fixed steps take more intervals at once while launches are short. The bits of adaptive steps depend on the
-        number of intervals, which is that of the CPU.
+        number of intervals, which is the same on the CPU.
         """
         adaptive = self.made.adaptive
         at, last, intervals, pressed = 0, len(self.times) - 1, PIECE if adaptive else 1, False

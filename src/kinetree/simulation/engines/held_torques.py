@@ -30,7 +30,7 @@ HELD = "held"
 """The name of the input of held torques, before they are appended to the parameters."""
 
 NEAR = 1e-9
-"""The distance, in parts of a period, within which a sampling instant is set to an output time: above rounding."""
+"""The distance, relative to a period, within which a sampling instant is set to an output time: above rounding."""
 
 
 def run_held_torques(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:

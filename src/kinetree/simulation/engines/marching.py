@@ -139,7 +139,7 @@ class March:
         *,
         function: Callable[..., Function] | None = None,
     ) -> None:
-        """Compile the functions for the steps; a `Law` is control by Python, `function` that of a System."""
+        """Compile the functions for the steps; a `Law` is control by Python, `function` is the one of a System."""
         if loops is not None and not loops.projects:
             raise InputError(
                 f"{method} of {mechanism.name!r} closes loops by Projection, not {type(loops).__name__}; "
@@ -373,7 +373,7 @@ class FloatingRoot:
         return (self.axes @ found[..., None])[..., 0] / self.share
 
     def velocity(self, call: Callable[..., Numbers], q: Numbers, qd: Numbers, more: tuple) -> State:
-        """Return the velocity of the center of mass along the axes, and that of each unit translation, row by row."""
+        """Return the velocity of the center of mass along the axes, and of each unit translation, row by row."""
         units = np.broadcast_to(np.eye(len(self.own_qd))[self.labels], (*qd.shape[:-1], len(self.labels), qd.shape[-1]))
         moves = np.concatenate([np.where(self.own_qd, qd, 0.0)[..., None, :], units], axis=-2)
         found = call("momentum", q[..., None, :], moves, *(x[..., None, :] for x in more))[..., 3:]

@@ -88,7 +88,7 @@ class Stiffness:
 def fastest_rates(rates: Rates, t: Numbers, q: Numbers, qd: Numbers, parameters: Numbers | None = None) -> Numbers:
     """Return the sizes of the largest eigenvalues of the rates at states [k, .], [1/s], by the power method.
 
-    A size is the mean growth over the second half of the rounds: that of an oscillation changes from one to the next.
+    A size is the mean growth over the second half of the rounds; in an oscillation it changes from one to the next.
     Zero is returned where the rates are not finite.
     """
     nq, y, t = q.shape[-1], np.concatenate([q, qd], axis=-1), t[:, None]

@@ -28,7 +28,7 @@ LOOK = 0.04
 
 
 class RunStepper(Protocol):
-    """The native integrator of a run: `Stepper`, or that of states with their derivatives."""
+    """The native integrator of a run: `Stepper`, or the one of states with their derivatives."""
 
     @property
     def method(self) -> Integrator:
@@ -216,7 +216,7 @@ def _take(stepper: RunStepper, run: Run, states, start: int, times, under_way, s
 
 
 def _call(stepper: RunStepper, state, parameters, shared: tuple, own: tuple, threads: int, pace: Pace, made) -> tuple:
-    """Call the native function; with several threads, in parts of the first leading axis.
+    """Call the native function; with several threads, split along the first leading axis.
 
     `made` returns the number of steps from a report.
     """

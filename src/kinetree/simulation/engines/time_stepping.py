@@ -219,7 +219,7 @@ class ManyContactRuns(ContactRuns):
 
 
 FAST = 3.0
-"""The velocity of impacts that a start may come from, in parts of that of a fall over the size of the mechanism plus
+"""The velocity of impacts that a start may come from, relative to a fall over the size of the mechanism plus
 its size per second. A time step leaves a body under a surface by a step at the velocity of its impact, so that a run
 can start where another one ended."""
 

@@ -39,7 +39,7 @@ Its states at times up to `begin` are NaN, since the earlier call returned them.
 """
 
 LIMITS = {"float64": (16 * 2.0**-52, 1e-300, 1e300), "float32": (16 * 2.0**-23, 1e-37, 1e30)}
-"""By precision: the shortest step in parts of the time (16 units of rounding), the shortest step at time zero [s], and
+"""By precision: the shortest step relative to the time (16 units of rounding), the shortest step at time zero [s], and
 the largest error whose power can be computed."""
 
 ONE = {"float64": float(1023 << 52), "float32": float(127 << 23)}
@@ -240,7 +240,7 @@ class Adaptive:
         return (error < LIMITS[self.dtype][2]).where(bounded, LEAST)
 
     def next_step(self, after: Value, _h: Value, _tried: Value, _good: Value) -> Value:
-        """Return the next step; `after` is that of the error estimate of the last one."""
+        """Return the next step; `after` is the proposal by the error estimate of the last one."""
         return after
 
     def count(self, active: Value, good: Value, bad: Value) -> None:

@@ -235,7 +235,7 @@ class _ReverseTimeStep(ReverseStep):
     """The writer of one step in reverse of a Program that is a step."""
 
     def write(self, begin: Value, h: Value) -> None:
-        """Write the cotangent of the state before a step over that of the state after it."""
+        """Write the cotangent of the state before a step over the one after it."""
         self.copy(self.states.y, self.points)
         self.repeat_step(begin, h)
         self.open_loops(begin + h)

@@ -190,7 +190,7 @@ class ReverseImplicit(ReverseStep):
         states.advance(self.method.b, wide, self.z, 0)
 
     def reverse_stages(self, begin: Value, h: Value) -> None:
-        """Write the cotangents of the stages, then those of the state before the step and of parameters."""
+        """Write the cotangents of the stages, then of the state before the step and of the parameters."""
         k, n = self.k, self.states.n
         wide = k.cast(h, Kind.LANE)
         with k.loop(n * self.count) as j:

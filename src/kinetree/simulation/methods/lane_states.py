@@ -18,7 +18,7 @@ class LaneStates:
 
     `program` has the inputs t, q, qd and perhaps parameters, and the outputs dq and dqd. `closing`, for mechanisms with
     loops, is a Program of the same inputs except for held torques. Its outputs are q after one step of Newton's method,
-    qd that keeps the loops closed, and the gap in parts of the allowed one.
+    qd that keeps the loops closed, and the gap relative to the allowed one.
     """
 
     def __init__(
@@ -96,8 +96,8 @@ class LaneStates:
     def close(self, state: Block, now: Value) -> None:
         """Write Newton's method on a state until its loops are closed, for each lane separately, then its velocities.
 
-        Driven coordinates become those of the time `now`.
-        If rounding keeps a gap open, the velocities are those of the last step. The remaining gap is the last entry of
+        Driven coordinates take their values of the time `now`.
+        If rounding keeps a gap open, the last step gives the velocities. The remaining gap is the last entry of
         `closed`.
         """
         if not self.closing:
@@ -303,7 +303,7 @@ class RunsOfLanes(LaneStates):
         own: Sequence[str] = (),
         report: Sequence[str],
     ) -> None:
-        """Declare the arguments: settings that all runs share, then those of each run."""
+        """Declare the arguments: settings that all runs share, then settings of each run."""
         nq, nv = program.inputs[1].size, program.inputs[2].size
         parameters = next((a.size for a in program.inputs if a.name == "parameters"), 0)
         k = builder_of(name, program, closing)

@@ -21,7 +21,7 @@ from .protocol import Centering, Row, Scheme
 
 
 class ReverseStep:
-    """The writer of one step in reverse: `cotangent` is that of the state, `total` the sum of those of parameters."""
+    """The writer of one step in reverse: `cotangent` belongs to the state, `total` is the sum for the parameters."""
 
     def __init__(self, states: LaneStates, count: int, parameters: int, centering: Centering | None) -> None:
         """Declare the memory of `count` stages; `parameters` is the number of parameters."""
@@ -47,7 +47,7 @@ class ReverseStep:
         raise NotImplementedError
 
     def write(self, begin: Value, h: Value) -> None:
-        """Write the cotangent of the state before a step over that of the state after it."""
+        """Write the cotangent of the state before a step over the one after it."""
         if self.centering:
             self.copy(self.states.y, self.begun)
             self.states.convert(self.centering.center, self.states.y, begin)
@@ -64,7 +64,7 @@ class ReverseStep:
             self.pull_conversion(self.centering.center, self.begun, begin)
 
     def pull_conversion(self, program: Program, state: Block, now: Value) -> None:
-        """Write the cotangent of a state before a Program of a Centering over that of the state after it."""
+        """Write the cotangent of a state before a Program of a Centering over the one after it."""
         self.place(state, now, None)
         self.pull(f"{program.name}_back", self.cotangent)
         self.add_parameters(None)
@@ -305,7 +305,7 @@ class StepInputs:
         states.give(self.torques, step, shift=self.free)
 
     def span(self, step: Value) -> tuple[Value, Value]:
-        """Return the time at the beginning of a step, and its length; an own one is that of the last `hold`."""
+        """Return the time at the beginning of a step, and its length; the last `hold` gives an own one."""
         if self.own:
             return self.own[0].value, self.own[1].value
         return self.times[step], self.lengths[step]

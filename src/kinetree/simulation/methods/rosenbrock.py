@@ -128,7 +128,7 @@ RODAS5P = _rodas5p()
 
 
 class Stages(Protocol):
-    """The writer of the stages of a step: `RosenbrockStages`, or that of states with their derivatives."""
+    """The writer of the stages of a step: `RosenbrockStages`, or the one of states with their derivatives."""
 
     def linearize(self, now: Value) -> None:
         """Write the Jacobian at the beginning of a step."""
@@ -140,7 +140,7 @@ class Stages(Protocol):
 
 
 class RosenbrockRuns(Adaptive):
-    """The writer of one kernel; `stages` writes those of a step."""
+    """The writer of one kernel; `stages` writes the stages of a step."""
 
     def __init__(self, runs: RunsOfLanes, method: Rosenbrock, stages: Stages) -> None:
         """Declare the variables."""

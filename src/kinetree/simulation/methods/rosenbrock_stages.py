@@ -163,7 +163,7 @@ class TangentStages:
         self.matrix.evaluate(self.runs.at)
 
     def write(self, now: Value, tried: Value, reached: Value) -> None:
-        """Write all stages of a step, those of the state before those of its derivatives."""
+        """Write all stages of a step, first of the state, then of its derivatives."""
         runs, k, method = self.runs, self.k, self.method
         implicit = tried * method.gamma
         self.matrix.factor(implicit)

@@ -62,7 +62,7 @@ class TangentRuns(RunsOfLanes):
         self, name: str, varied: Varied, stages: int, quaternions: Sequence[int], *, dtype: str,
         shared: Sequence[str], own: Sequence[str] = (), report: Sequence[str],
     ) -> None:  # fmt: skip
-        """Declare the arguments and the memory; the arguments are those of a run with a larger state."""
+        """Declare the arguments of a run with a larger state, and the memory."""
         closes = varied.closing.program if varied.closing else None
         super().__init__(
             f"{name}_derivatives", varied.frame, stages, quaternions, closes,
@@ -183,7 +183,7 @@ class TangentRuns(RunsOfLanes):
 
 
 class _LaneTangent:
-    """A Program of a kernel with its derivatives along columns: `found` has its values, `image` those of a column."""
+    """A Program of a kernel with its derivatives along columns: `found` has its values, `image` those of one."""
 
     def __init__(self, runs: TangentRuns, name: str, varied: Differentiated, columns: Varied) -> None:
         k: Builder = runs.k
@@ -223,7 +223,7 @@ class _LaneTangent:
                 block[j + first] = k.number(j).equals(chosen).where(k.constant(1.0, Kind.LANE), 0.0)
 
     def _product(self, c: Value, first: int, own: int) -> None:
-        """Write the product of the Jacobian with a tangent; own columns come before those of parameters."""
+        """Write the product of the Jacobian with a tangent; own columns come before parameters."""
         runs, k, moves = self.runs, self.k, self.varied.moves
         n0, width = runs.nq0 + runs.nv0, runs.nq0 + runs.nv0 + len(self.all.parameters)
         skipped = 0 if moves is None else runs.nq0

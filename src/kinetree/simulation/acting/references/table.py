@@ -202,7 +202,7 @@ def _rates(
 
 
 def column_names(path: str | Path) -> list[str]:
-    """Return the names of the columns of a table in a CSV file, without that of the times."""
+    """Return the names of the columns of a table in a CSV file, without the times."""
     return _read(file_text(path), str(path))[0][1:]
 
 

@@ -350,7 +350,7 @@ def _phases(speed: float, acceleration: float, jerk: float = math.inf) -> list[t
 
 
 def _points(x: Any, owner: str, key: str = "points") -> Numbers:
-    """Return points [points, coordinates]; numbers in a row are those of one coordinate."""
+    """Return points [points, coordinates]; numbers in a row belong to one coordinate."""
     points = real_array(x, f"{key} of {owner}")
     points = points[:, None] if points.ndim == 1 else points
     if points.ndim != 2 or len(points) < 2 or not points.shape[1]:
