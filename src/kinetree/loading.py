@@ -21,6 +21,7 @@ from .formats.toml_writer import write_toml
 from .formats.urdf_writer import write_urdf
 from .library.chains import chain_mechanism, n_four_bars_mechanism, rope_mechanism
 from .library.nets import net_mechanism, rope_tree_mechanism
+from .library.rods import rod_mechanism
 from .model.contacts import Contact, Surface
 from .model.mechanism import Mechanism
 from .runtime.singularity import weightless_joints
@@ -138,6 +139,7 @@ from_dh = _built("from_dh", mechanism_from_dh, _tolerant)
 from_pairs = _built("from_pairs", mechanism_from_pairs, lambda made: _system(*made))
 n_four_bars = _built("n_four_bars", n_four_bars_mechanism, _plain)
 chain = _built("chain", chain_mechanism, _plain)
+rod = _built("rod", rod_mechanism, _plain)
 rope = _built("rope", rope_mechanism, _plain)
 rope_tree = _built("rope_tree", rope_tree_mechanism, _plain)
 net = _built("net", net_mechanism, _plain)

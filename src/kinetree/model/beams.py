@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -68,12 +68,12 @@ class Beam:
     EA: float | None = None
     mass_per_length: float | None = None
     polar: float | None = None
-    modes: tuple[int, int, int, int] = (2, 2, 0, 0)
+    modes: tuple[int, ...] = (2, 2, 0, 0)
     ends: str = "clamped-free"
     shapes: str = "polynomials"
     tip_mass: float = 0.0
     damping: float = 0.0
-    nodes: tuple[tuple[str, float], ...] = ()
+    nodes: Mapping[str, float] | tuple[tuple[str, float], ...] = ()
     foreshortening: bool = True
 
     def __post_init__(self) -> None:
@@ -94,7 +94,8 @@ class Beam:
     @property
     def node_places(self) -> tuple[tuple[str, float], ...]:
         """The nodes with their distances from the origin [m]."""
-        return (*self.nodes, (TIP, self.length))
+        own: Any = self.nodes
+        return (*own, (TIP, self.length))
 
     @cached_property
     def modal(self) -> ModalBody:
@@ -165,9 +166,9 @@ def _tidy(beam: Beam) -> None:
             raise unknown_name(name, str(getattr(beam, name)), known, where="beam")
     if not isinstance(beam.foreshortening, bool):
         raise _fault(f"foreshortening is {brief(beam.foreshortening)}", "give true or false")
-    nodes = beam.nodes.items() if hasattr(beam.nodes, "items") else beam.nodes  # type: ignore[attr-defined]
+    nodes = beam.nodes.items() if isinstance(beam.nodes, Mapping) else beam.nodes
     put("nodes", tuple(_node(beam, pair) for pair in nodes))
-    if len({name for name, _ in beam.nodes}) < len(beam.nodes):
+    if len({name for name, _ in beam.node_places}) <= len(beam.nodes):
         raise _fault("two nodes have the same name", "rename one of them")
 
 
