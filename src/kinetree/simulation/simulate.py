@@ -105,9 +105,13 @@ def simulate(
         motion = engine_of(problem)(problem, watch, show)
         if motion.instead and not motion.run.interrupted:
             # restart from the beginning: few evaluations are lost, and one method serves the whole run
-            problem = replace(problem, method=METHODS[motion.instead], auto=False)
-            watch = watch_of(problem, events)
-            motion = engine_of(problem)(problem, watch, show)
+            other = replace(problem, method=METHODS[motion.instead], auto=False)
+            watching = watch_of(other, events)
+            try:
+                motion = engine_of(other)(other, watching, show)
+                problem, watch = other, watching
+            except KeyboardInterrupt:  # before the other method began, as while it was compiled: keep the first run
+                motion = replace(motion, run=replace(motion.run, interrupted=True).with_end())
     hits = _located(watch, motion) if watch else []
     pressed, now = motion.run.interrupted, motion.run.now
     ended = watch.cut(motion.run, hits) if watch else motion.run

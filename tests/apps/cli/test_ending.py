@@ -163,8 +163,12 @@ def test_an_interruption_that_a_package_reports_is_one_line(monkeypatch, capsys)
             raise ImportError("the extension modules cannot be imported") from None
 
     monkeypatch.setattr("kinetree.loading.load", pressed)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["cost", "stanford"])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's processes in the background ignore it
+    try:
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["cost", "stanford"])
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (stop.value.code, capsys.readouterr().err) == (130, "kinetree: interrupted\n")
 
 

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -33,10 +32,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # which processes in t
 arm = kt.load("stanford")
 start = np.array([0.0, 1.5, 0.1, 0.2, 0.3, 0.4])
 kt.simulate(arm, {start}, duration=1e-4, progress=False, {options})  # compiles the method
-print("ready", flush=True)
+told = []
+def tell(part):
+    if part > 0.0 and not told:
+        told.append(print("under way", flush=True))
 for k in range(100):  # one Ctrl-C ends the loop
     try:
-        kt.simulate(arm, {start}, times=np.linspace(0.0, {duration}, {count}), progress=False, {options})
+        kt.simulate(arm, {start}, times=np.linspace(0.0, {duration}, {count}), progress=tell, {options})
     except KeyboardInterrupt as error:
         assert k == 0, k
         error.run.save(sys.argv[1])
@@ -71,10 +73,7 @@ def test_ctrl_c_keeps_what_was_computed(case, tmp_path):
         [sys.executable, "-c", code, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        assert child.stdout is not None and child.stdout.readline() == "ready\n"
-        time.sleep(
-            0.5 if case in EVERYDAY else 3.0
-        )  # the run is under way; some first take memory for a million states
+        assert child.stdout is not None and child.stdout.readline() == "under way\n"
         child.send_signal(signal.SIGINT)
         said, wrong = child.communicate(timeout=60)
     finally:
