@@ -16,10 +16,11 @@ from typing import Any
 
 from ..algebra.rotations import Rotation
 from ..algebra.scalars import is_number
+from ..algebra.spatial import Wrench
 from ..algebra.vectors import ZERO, add, dot, scale, sub
 from . import states
 from .closure import of_row
-from .energy import momentum, whole
+from .energy import whole
 
 State = tuple[list[Any], list[Any]]
 """The scalars of q and qd, or of z and u."""
@@ -78,7 +79,7 @@ def center(tree, own: frozenset[int] = frozenset()) -> State:
     q, qd = list(tree.joints("q")), list(tree.joints("qd"))
     roots = floating_roots(tree, own)
     if roots:
-        momentum(tree)
+        _flow(tree)
     for root in roots:
         arm, velocity = root.mean(root.record.Mtilde.mc), root.mean(root.record.h.f)
         for place, label, x, v in zip(root.q, root.qd, arm, velocity, strict=False):
@@ -96,7 +97,7 @@ def uncenter(tree, own: frozenset[int] = frozenset()) -> State:
     for root in roots:
         _hold(root)
     if roots:
-        momentum(tree)
+        _flow(tree)
     for root in roots:
         arm, velocity = root.mean(root.record.Mtilde.mc), root.mean(root.record.h.f)
         wanted = (*(qd[k] for k in root.qd), *ZERO)[:3]
@@ -155,6 +156,23 @@ def center_accelerations(tree, qdd: Sequence[Any], loads: Sequence, own: frozens
 def _hold(root: Root) -> None:
     """Set the velocities of a root's translation to zero."""
     root.record.qd = tuple(0.0 if k in root.columns else x for k, x in enumerate(root.record.qd))
+
+
+def _flow(tree) -> None:
+    """Store in every record the momentum h of its composite body relative to its parent.
+
+    It is the sum of A^T Mtilde P qd over the joints, as the columns of the GIM are: for h.f of the root alone, which is
+    that relative to the ground, less work than twists and momenta of all bodies.
+    """
+    tree.ground.h = Wrench()
+
+    @tree.each
+    def begin(i):
+        i.h = i.Mtilde @ (i.P @ i.qd)
+
+    @tree.inward
+    def gather(i, p):
+        p.h += i.A.T @ i.h
 
 
 def _push(i, p) -> None:
