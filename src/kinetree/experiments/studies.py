@@ -143,8 +143,8 @@ def _planned(table: Mapping[str, Any], over: Mapping[str, Any], given: dict[str,
 
 def _motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return motion and times; `joint` has a reference for each driven joint."""
-    joints = require(table, "joint", at("motion"))
-    known_keys(joints, joints if isinstance(joints, Mapping) else (), at("motion", "joint"))
+    given = require(table, "joint", at("motion"))
+    joints = known_keys(given, given if isinstance(given, Mapping) else (), at("motion", "joint"))
     references = {key: reference(x, below(at("motion", "joint"), key), folder) for key, x in joints.items()}
     return {"motion": references, **_options(table, "motion")}
 

@@ -120,9 +120,8 @@ class Runner:
         for piece in samples.pieces():
             past: list[Numbers] = []
             if self.kernel is not None:
-                self._once(
-                    piece, [whole[x][0, piece.rows] if x in keep else None for x in names], closed[0, piece.rows]
-                )
+                kept = [whole[x][0, piece.rows] if x in keep else None for x in names]
+                self._once(self.kernel, piece, kept, closed[0, piece.rows])
                 continue
             for k in range(samples.steps):
                 batch, to = batch_at(self.system, piece, self.masks, k), rows.get(k)
@@ -139,12 +138,11 @@ class Runner:
                 moved[k] = whole[name].swapaxes(0, 1).reshape(*lead, sizes[name])
         return DrivenMotion(*moved, closed=closed.swapaxes(0, 1).reshape(lead))
 
-    def _once(self, piece: Piece, out: list, closed: Flags) -> None:
+    def _once(self, kernel: np.ufunc, piece: Piece, out: list, closed: Flags) -> None:
         """Write q, qd, qdd and tau of single instants, NaN where the loops do not close, and where they do.
 
         The native code closes loops near the guess. Where it does not, it starts again from a position that does.
         """
-        assert self.kernel is not None
         batch = batch_at(self.system, piece, self.masks, 0)
         zeros = np.broadcast_to(0.0, (piece.count, self.system.nv))
         motion = [piece.placed(name, zeros) for name in ("speeds", "accelerations")]
@@ -152,7 +150,7 @@ class Runner:
         def evaluate(part: Batch, start: Numbers, rows: Any, out: tuple | None = None) -> tuple[Any, Flags]:
             arrays = with_parameters((start, part.wanted, *(x[rows] for x in motion)), part.parameters)
             with np.errstate(all="ignore"):
-                *found, gap, rank = self.kernel(*arrays) if out is None else self.kernel(*arrays, out=out)
+                *found, gap, rank = kernel(*arrays) if out is None else kernel(*arrays, out=out)
             return found, (gap[:, 0] <= ASSEMBLED) & (rank[:, 0] == self.native.passive)
 
         whole, closed[:] = evaluate(batch, batch.base, slice(None), (*out, None, None))
