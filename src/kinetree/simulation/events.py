@@ -138,14 +138,14 @@ class Watch:
 
         A single run ends with the state at the event. Runs of a batch have NaN after the event.
         """
-        ending = {event.name for event in self.events if event.stop}
+        stopping = {event.name for event in self.events if event.stop}
         lead = run.q.shape[:-2]
         for hit in hits:
-            if hit.name not in ending:
+            if hit.name not in stopping:
                 continue
             flat = int(np.ravel_multi_index(hit.run, lead)) if lead else 0
-            run.failures[flat] = Ending(Outcome.EVENT, f"event {hit.name} at t = {hit.t:.12g} s")
-            run.interrupted = False
+            ending = Ending(Outcome.EVENT, f"event {hit.name} at t = {hit.t:.12g} s")
+            run = replace(run, failures=run.failures | {flat: ending}, interrupted=False)
             keep = int(np.searchsorted(run.t, hit.t))
             if lead:
                 keep += run.t[keep] == hit.t

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,15 +14,29 @@ from ..errors import InputError
 from .outcomes import Ending, Endings, Outcome
 
 
+@dataclass(frozen=True)
+class Stop:
+    """The time [s] and the state between two output times at which a run stopped.
+
+    It is after `steps` fixed steps of the interval, with their `evaluations`. Both are counted once the interval is
+    finished, since a resumed run repeats them, or once the run is interrupted.
+    """
+
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+    steps: int = 0
+    evaluations: int = 0
+
+
 @dataclass
 class Run:
     """States at the output times, [..., nt, nq] and [..., nt, nv]; `reached` is the number of finished times.
 
-    `evaluations` and `steps` are counts per run; `step` is the next step of each run [s]. `saved` is the time of the
-    last checkpoint on the clock of `time.monotonic` [s]. If the last call stopped between two output times, `end` is
-    its time and state, after `skip` fixed steps of the interval with `pending` evaluations. Both are counted once the
-    interval is finished, since a resumed run repeats them, or once the run is interrupted. A `note` is added to the
-    status of an interrupted run. Runs with `doubts` have steps whose results are in doubt, with the reason.
+    `evaluations` and `steps` are counts per run; `step` is the next step of each run [s]. If the last call stopped
+    between two output times, `stop` is where. A `note` is added to the status of an interrupted run. Runs with `doubts`
+    have steps whose results are in doubt, with the reason. The arrays are filled while an engine works on a run; it
+    hands on a finished one.
     """
 
     t: np.ndarray
@@ -35,21 +48,17 @@ class Run:
     reached: int = 1
     interrupted: bool = False
     failures: dict[int, Ending] = field(default_factory=dict)
-    saved: float = -math.inf
-    skip: int = 0
-    pending: int = 0
-    end: tuple[float, np.ndarray, np.ndarray] | None = None
+    stop: Stop | None = None
     note: str = ""
     doubts: dict[int, str] = field(default_factory=dict)
 
     def with_end(self) -> Run:
         """Return the run; an interrupted single run gets the state where it stopped as its last sample."""
-        if not (self.interrupted and self.end is not None and self.q.ndim == 2):
+        if not (self.interrupted and self.stop is not None and self.q.ndim == 2):
             return self
-        t, q, qd = self.end
-        rows = slice(self.reached)
-        q, qd = (np.vstack([x[rows], y]) for x, y in ((self.q, q), (self.qd, qd)))
-        return replace(self, t=np.append(self.t[rows], t), q=q, qd=qd, reached=self.reached + 1, end=None)
+        rows, stop = slice(self.reached), self.stop
+        q, qd = (np.vstack([x[rows], y]) for x, y in ((self.q, stop.q), (self.qd, stop.qd)))
+        return replace(self, t=np.append(self.t[rows], stop.t), q=q, qd=qd, reached=self.reached + 1, stop=None)
 
     def open_causes(self, parameters: np.ndarray | None, explain: Callable[[np.ndarray, int, Any], str]) -> Run:
         """Return the run with the causes why loops are open, before the reasons of unexplained failures.
@@ -81,7 +90,7 @@ class Run:
     @property
     def now(self) -> float:
         """The time reached so far [s]."""
-        return float(self.t[self.reached - 1]) if self.end is None else self.end[0]
+        return float(self.t[self.reached - 1]) if self.stop is None else self.stop.t
 
     @property
     def endings(self) -> Endings:

@@ -112,10 +112,9 @@ def simulate(
                 problem, watch = other, watching
             except KeyboardInterrupt:  # before the other method began, as while it was compiled: keep the first run
                 motion = replace(motion, run=replace(motion.run, interrupted=True).with_end())
-    hits = _located(watch, motion) if watch else []
-    pressed, now = motion.run.interrupted, motion.run.now
-    ended = watch.cut(motion.run, hits) if watch else motion.run
-    found = trajectory_of(problem, *motion.complete(ended), hits)
+    hits, run = _located(watch, motion) if watch else ([], motion.run)
+    pressed, now = run.interrupted, run.now
+    found = trajectory_of(problem, *motion.complete(watch.cut(run, hits) if watch else run), hits)
     if pressed:
         raise keep_in_interrupt(f"simulate was interrupted at t = {now:.9g} s; the states so far are `run`", run=found)
     return found
@@ -126,13 +125,12 @@ def watch_of(problem: Problem, events: Sequence[Event]) -> Watch | None:
     return Watch(problem.mechanism, events, problem.parameters, problem.kept.native) if events else None
 
 
-def _located(watch: Watch, motion: Motion) -> list[EventHit]:
-    """Return the events of a motion; none if Ctrl-C interrupts their location, which takes short runs."""
+def _located(watch: Watch, motion: Motion) -> tuple[list[EventHit], Run]:
+    """Return the events of a motion, and its run; none if Ctrl-C interrupts their location, which takes short runs."""
     try:
-        return watch.locate(motion.run, motion.onward)
+        return watch.locate(motion.run, motion.onward), motion.run
     except KeyboardInterrupt:
-        motion.run.interrupted = True
-        return []
+        return [], replace(motion.run, interrupted=True)
 
 
 def name_causes(problem: Problem, done: Run) -> Run:

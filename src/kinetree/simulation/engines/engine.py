@@ -6,6 +6,7 @@ A new engine is a function of the type `Engine` in a module of its own, and one 
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -94,21 +95,16 @@ EVERY = 2.0
 ARRAYS = ("q", "qd", "evaluations", "steps", "step")
 
 
-def save_checkpoint(path: str | Path, key: str, run: Any) -> None:
-    """Write the states of a run, unless it is unfinished and the last checkpoint is recent."""
+def save_checkpoint(path: str | Path, key: str, run: Run) -> None:
+    """Write the states of a run."""
     path = Path(path)
-    now = time.monotonic()
-    finished = run.reached == len(run.t)
-    if not finished and now - run.saved < EVERY:
-        return
-    run.saved = now
     arrays = {name: getattr(run, name) for name in ARRAYS}
     with replacing(path) as written, open(written, "wb") as file:
         failures = json.dumps({k: ending.plain() for k, ending in run.failures.items()})
         np.savez(file, key=key, t=run.t, reached=run.reached, failures=failures, **arrays)
 
 
-def load_checkpoint(path: str | Path, key: str, run: Any) -> None:
+def load_checkpoint(path: str | Path, key: str, run: Run) -> None:
     """Read the states that an earlier call of the same run computed; refuse the file of another run."""
     path = Path(path)
     if not path.exists():
@@ -156,6 +152,7 @@ def run(
     `result` is a run that contains only the start.
     """
     result = result or blank_run((q0, qd0), times, first=settings.first)
+    saved = -math.inf  # the time of the last checkpoint on the clock of `time.monotonic`
     if checkpoint is not None:
         load_checkpoint(checkpoint, key, result)
     adaptive = stepper.method.adaptive
@@ -166,14 +163,17 @@ def run(
             note_failures(result, piece(stepper, result, settings, parameters, threads, pace), usual)
             if progress is not None:
                 progress((result.now - times[0]) / (times[-1] - times[0]))
-            if checkpoint is not None:
+            now = time.monotonic()
+            if checkpoint is not None and (result.reached == len(times) or now - saved >= EVERY):
+                saved = now
                 save_checkpoint(checkpoint, key, result)
             if until is not None and until(result):
                 break
     except KeyboardInterrupt:
         result.interrupted = True
-        result.steps += result.skip
-        result.evaluations += result.pending
+        if result.stop is not None:
+            result.steps += result.stop.steps
+            result.evaluations += result.stop.evaluations
     return result
 
 

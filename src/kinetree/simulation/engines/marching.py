@@ -35,7 +35,7 @@ from ..loads_at_samples import zeros
 from ..methods.fixed_steps import RK4
 from ..outcomes import CLOSING_LOST, Ending, Outcome, ending_of
 from ..problem import Problem
-from ..run_states import Run, Settings, blank_run
+from ..run_states import Run, Settings, Stop, blank_run
 from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
 
 # --- Springs, dampers and friction of all joints as arrays, for long mechanisms and implicit steps ---
@@ -204,8 +204,8 @@ class March:
                 q, qd = self._step(times[j] + m * span / count, span / count, q, qd, more)
                 if self._closer is not None:
                     q, qd = self._closer.close(q, qd, *more)
-                result.end = float(times[j] + (m + 1) * span / count), q, qd
-            result.end = None
+                result.stop = Stop(float(times[j] + (m + 1) * span / count), q, qd)
+            result.stop = None
             result.q[..., j + 1, :], result.qd[..., j + 1, :] = q, qd
             result.steps += count
             result.reached = j + 2

@@ -65,15 +65,15 @@ class Stiffness:
         return EVERY - steps % EVERY
 
     def look(self, run: Run, *, failed: bool) -> bool:
-        """Return whether a run is stiff at the state where its last call ended, `run.end`.
+        """Return whether a run is stiff at the state where its last call stopped, `run.stop`.
 
         Nothing is done between two checks, so that it does not matter where calls end.
         """
         p, (steps, begun) = self.problem, self._before
         made, due = float(run.steps) - steps, run.steps % EVERY == 0 or run.steps >= p.settings.most
-        if run.end is None or made <= 0 or not (due or failed):
+        if run.stop is None or made <= 0 or not (due or failed):
             return False
-        now, q, qd = run.end
+        now, q, qd = run.stop.t, run.stop.q, run.stop.qd
         span = now - (begun if steps else float(p.times[0]))
         self._before = float(run.steps), now
         part = (now - p.times[0]) / (p.times[-1] - p.times[0])

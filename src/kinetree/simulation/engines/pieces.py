@@ -17,7 +17,7 @@ from ...model.mechanism import parameter_arguments
 from ...runtime.threads import in_parts
 from ..methods.adaptive_steps import TOO_MANY
 from ..methods.protocol import Integrator
-from ..run_states import Run, Settings
+from ..run_states import Run, Settings, Stop
 
 PIECE = 64
 """The number of intervals between output times after which an adaptive method ends a step exactly at an output time.
@@ -59,7 +59,7 @@ class Check(Protocol):
         ...
 
     def look(self, run: Run, *, failed: bool) -> bool:
-        """Return whether a run is to stop at the state in `run.end`, where it may have failed."""
+        """Return whether a run is to stop at the state in `run.stop`, where it may have failed."""
         ...
 
 
@@ -105,13 +105,13 @@ def fixed_piece(stepper: RunStepper, run: Run, settings: Settings, parameters, t
     """Continue a run of fixed steps by one native call."""
     start = run.reached - 1
     times = run.t[start : start + pace.intervals((run.t[start + 1] - run.t[start]) / settings.dt) + 1]
-    state = (run.q[..., start, :], run.qd[..., start, :]) if run.end is None else run.end[1:]
-    shared = (times, settings.dt, float(run.skip), pace.budget)
+    before = run.stop or Stop(float(times[0]), run.q[..., start, :], run.qd[..., start, :])
+    state, shared = (before.q, before.qd), (times, settings.dt, float(before.steps), pace.budget)
     q, qd, q_end, qd_end, report = _call(
         stepper, state, parameters, shared, (), threads, pace, lambda r: r[..., 0].max()
     )
     steps, reached, skip, needed = report.reshape(-1, report.shape[-1])[0]
-    new, whole = int(reached), steps + run.skip - skip  # the steps of an interval count once it is finished
+    new, whole = int(reached), steps + before.steps - skip  # the steps of an interval count once it is finished
     each = stepper.method.evaluations
     run.steps += whole
     run.evaluations += whole * each
@@ -119,10 +119,10 @@ def fixed_piece(stepper: RunStepper, run: Run, settings: Settings, parameters, t
         q[..., 1:new, :],
         qd[..., 1:new, :],
     )
-    run.reached, run.skip, run.pending, run.end = start + new, int(skip), int(skip) * each, None
-    if run.skip:
+    run.reached, run.stop = start + new, None
+    if skip:
         begin, end = run.t[run.reached - 1], run.t[run.reached]
-        run.end = float(begin + skip * ((end - begin) / needed)), q_end, qd_end
+        run.stop = Stop(float(begin + skip * ((end - begin) / needed)), q_end, qd_end, int(skip), int(skip) * each)
     return Carried(start, run.reached - 1)
 
 
@@ -162,10 +162,10 @@ def adaptive_piece(stepper: RunStepper, run: Run, settings: Settings, parameters
             under_way = under_way & (code == TOO_MANY) & (reached < times[-1]) & (run.steps < settings.most)
             first = False
             if pace.check is not None:
-                run.end = float(begin), state[0], state[1]
+                run.stop = Stop(float(begin), *state)
                 if pace.check.look(run, failed=int(code) not in (0, TOO_MANY)):
                     break
-                run.end = None
+                run.stop = None
     except KeyboardInterrupt:
         if begin.ndim == 0:
             _stop_between(run, start, times, begin, state)
@@ -179,9 +179,9 @@ def adaptive_piece(stepper: RunStepper, run: Run, settings: Settings, parameters
 
 def _stop_between(run: Run, start: int, times: np.ndarray, begin: np.ndarray, state) -> None:
     """Set the samples that a single run has reached in a piece, and its state if that is after the last of them."""
-    run.reached, run.end = start + int(np.searchsorted(times, float(begin), side="right")), None
+    run.reached, run.stop = start + int(np.searchsorted(times, float(begin), side="right")), None
     if float(begin) > run.t[run.reached - 1]:
-        run.end = float(begin), state[0], state[1]
+        run.stop = Stop(float(begin), *state)
 
 
 def _store(stepper: RunStepper, run: Run, states, samples: slice, parameters) -> None:

@@ -323,8 +323,8 @@ def doubts_of(problem: Problem, measures: np.ndarray) -> dict[int, Doubt]:
 
 def _plain(done: Run, nv: int) -> Run:
     """Return a run with velocities alone."""
-    end = None if done.end is None else (done.end[0], done.end[1], done.end[2][..., :nv])
-    return replace(done, qd=done.qd[..., :nv], end=end)
+    stop = None if done.stop is None else replace(done.stop, qd=done.stop.qd[..., :nv])
+    return replace(done, qd=done.qd[..., :nv], stop=stop)
 
 
 def _refuse_depth(problem: Problem) -> None:
