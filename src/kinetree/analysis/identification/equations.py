@@ -33,6 +33,10 @@ EDGE = 1.0
 DELAY_GAIN = 25.0
 """The least fall of n log(residual^2), a statistic of chi-squared, by which a delay counts as found."""
 SWEEPS, STEPS = 3, 30
+BETTER = 1.5
+"""The factor by which the residual must fall for the signs of torques to count as reversed."""
+ALIKE, UNLIKE = 0.9, 0.8
+"""Correlations of a torque with that of another joint of the model and of its own, by which it seems swapped."""
 NOISELESS = 1e-9
 """Residuals below this part of the torques are rounding errors, in which there is no delay to be found."""
 
@@ -264,3 +268,54 @@ def found_gains(W: Numbers, current: Numbers, loads: Numbers, joint: Indices, no
     values = 1.0 / inverse
     spread = np.sqrt(np.diagonal(covariance)[W.shape[1] :] * freedom) * values**2
     return Gains(values, spread, covariance[: W.shape[1], : W.shape[1]] * freedom, anchored)
+
+
+def found_signs(
+    rows: Sequence[Rows], gains: Numbers, nominal: Numbers, labels: Sequence[str], findings: list[str]
+) -> Numbers:
+    """Return the signs of torques [m] that fit the motion, -1 where a drive counts the other way round.
+
+    All combinations are compared by their residual, with the torques of each joint scaled to unit size. The sign of
+    them all is that of the torques of the model.
+    """
+    count = rows[0].W.shape[1]
+    W, effort, loads, joint = stacked(rows, np.zeros(count))
+    tau = gains[joint] * effort - loads
+    sizes = np.array([max(np.linalg.norm(tau[joint == k]), 1e-300) for k in range(count)])
+    scaled, weights = tau / sizes[joint], 1.0 / sizes[joint]
+    Q = np.linalg.qr(W * weights[:, None])[0]
+    along = np.stack([scaled[joint == k] @ Q[joint == k] for k in range(count)])
+    combinations = 1.0 - 2.0 * ((np.arange(2 ** (count - 1))[:, None] >> np.arange(count - 1)) & 1)
+    signs = np.hstack([np.ones((len(combinations), 1)), combinations])
+    left = count - np.sum((signs @ along) ** 2, axis=1)
+    best = signs[int(np.argmin(left))] if left.min() * BETTER**2 < left[0] else signs[0]
+    model = (W @ nominal) * weights
+    if np.sum(best[joint] * scaled * model) < 0.0:
+        best = -best
+    if (best < 0.0).any():
+        turned = [label for label, sign in zip(labels, best, strict=True) if sign < 0.0]
+        findings.append(
+            f"torques of {', '.join(turned)} count the other way round than joints of the model; they are reversed"
+        )
+    return best
+
+
+def notice_swapped(
+    rows: Sequence[Rows], gains: Numbers, nominal: Numbers, labels: Sequence[str], findings: list[str]
+) -> None:
+    """Add a finding for torques that follow those of another joint of the model rather than of their own."""
+    W, effort, loads, joint = stacked(rows, np.zeros(len(labels)))
+    model, tau = W @ nominal + loads, gains[joint] * effort
+    unit = []
+    for x in (tau, model):
+        columns = np.stack([x[joint == k] for k in range(len(labels))])
+        columns = columns - columns.mean(axis=1, keepdims=True)
+        unit.append(columns / np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1e-300))
+    alike = np.abs(unit[0] @ unit[1].T)
+    for k, label in enumerate(labels):
+        other = int(np.argmax(alike[k]))
+        if other != k and alike[k, other] > ALIKE and alike[k, k] < UNLIKE:
+            findings.append(
+                f"the torque of {label} follows the model's torque of {labels[other]} (correlation "
+                f"{alike[k, other]:.2f}), not its own ({alike[k, k]:.2f}): look for swapped columns"
+            )

@@ -24,7 +24,16 @@ from ..loops.actuation import dofs
 from .base_parameters import BaseParameters, base_parameters
 from .columns import column_names, dynamic_parameters, regressor
 from .consistency import POSITIVE, Target, consistent, margins, parameters_of, pseudo_inertia
-from .equations import Gains, Measured, Rows, found_delays, found_gains, stacked
+from .equations import (
+    Gains,
+    Measured,
+    Rows,
+    found_delays,
+    found_gains,
+    found_signs,
+    notice_swapped,
+    stacked,
+)
 from .estimates import Estimate, estimate
 from .recordings import Data, recordings_of
 
@@ -112,6 +121,10 @@ class Identification(Displayed):
         driven = dofs(self.system.mechanism, self.joints)
         return (Y @ self.parameters)[..., driven]
 
+    def noting(self, findings: Iterable[str]) -> Identification:
+        """Return the same result with further findings before its own."""
+        return replace(self, findings=(*findings, *self.findings))
+
     def report(self, path: Any) -> Any:
         """Write a report as a page of HTML, with charts of torques and residuals of each joint; return the path."""
         return picture("identification_report")(self, path)
@@ -169,6 +182,7 @@ def identify(
     longest_delay: float = LONGEST_DELAY,
     gains: ArrayLike | Mapping[str, float] | None = None,
     validation: float | Data = VALIDATION,
+    signs: bool = False,
 ) -> Identification:
     """Return the parameters of a mechanism that fit recorded motions and torques, checked on held-out data.
 
@@ -178,7 +192,8 @@ def identify(
     "irls" (outliers count less). `consistent` is "sdp" (with cvxpy), "log-cholesky", or None for parameters that need
     not be possible. Delays of torques behind the motion, up to `longest_delay` [s], are estimated and removed. `gains`
     are torques per unit of current; without them they are estimated from recordings with known loads, or in proportion
-    to the masses of the model. `validation` is the part of the data that is held out, or further recordings.
+    to the masses of the model. `validation` is the part of the data that is held out, or further recordings. With
+    `signs`, torques of joints that count the other way round are found and reversed.
     """
     m = system.mechanism
     if m.free_parameters:
@@ -203,12 +218,15 @@ def identify(
     if any(currents) and not all(currents):
         raise InputError("some recordings have currents and others torques; identify them one after the other")
     known = _gains(gains, labels, m) if any(currents) else np.ones(len(driven))
+    if signs and known is not None:
+        known = known * found_signs(training, known, base.values, labels, findings)
     if gains is not None and not any(currents):
         raise InputError("gains are torques per unit of current, and the recordings have torques; leave gains out")
     found: Gains | None = None
     if known is None:
         found = _estimated_gains(training, base, findings)
         known = found.values
+    notice_swapped(training, known, base.values, labels, findings)
     shift = np.zeros(len(driven))
     if delays and longest > 0.0:
         shift = found_delays(training, known, longest, _step(training))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import analyses, kinematics, pages, runs, simulating, studying
+from . import analyses, identifying, kinematics, pages, runs, simulating, studying
 from . import analyses as doctor
 from . import kinematics as balancing
 from . import studying as study_reports
@@ -40,6 +40,7 @@ app.add_typer(pages.app)
 app.add_typer(runs.app)
 app.add_typer(analyses.app)
 app.add_typer(doctor.app)
+app.add_typer(identifying.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
