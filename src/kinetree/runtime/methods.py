@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable
 from functools import cache, update_wrapper
 from types import BuiltinFunctionType
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,9 @@ from ..dynamics import ALGORITHMS
 from ..model.mechanism import Named
 from .arguments import call_error, refuse_masked, refuse_non_finite
 from .native import direct_call
+
+if TYPE_CHECKING:
+    from .compiled import CompiledMechanism
 
 # --- The options of one call of a compiled function, the same for NumPy arrays and for arrays of other libraries.
 
@@ -93,7 +96,7 @@ PLAIN = {"out", "threads"}
 """The options that leave the compiled function as it is; they are passed on without further preparation."""
 
 
-def prepared_call(owner: Any, method: Any) -> Call:
+def prepared_call(owner: CompiledMechanism, method: Call) -> Call:
     """Return the function that a method of a system calls, with the arguments of the method."""
     name, names = method.__name__, array_names(method)
     if ALGORITHMS[name].driven:  # the code depends on an option
@@ -103,26 +106,26 @@ def prepared_call(owner: Any, method: Any) -> Call:
     return _call_by_frame(owner, name, names)
 
 
-def derivative_call(owner: Any, method: Any, name: str, wrt: tuple[str, ...]) -> Call:
+def derivative_call(owner: CompiledMechanism, method: Call, name: str, wrt: tuple[str, ...]) -> Call:
     """Return the function that a method of derivatives calls: the Jacobians of an algorithm."""
     return _call(owner, name, None, array_names(method), _described(method), wrt, method.__name__)
 
 
 @cache
-def array_names(method: Any) -> list[str]:
+def array_names(method: Call) -> list[str]:
     """Return the names of the arguments by position of a method."""
     return [p.name for p in inspect.signature(method).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
 
 
 @cache
-def plain_keywords(method: Any) -> frozenset[str]:
+def plain_keywords(method: Call) -> frozenset[str]:
     """Return the keywords for which a method needs no other code than for a call without keywords."""
     return frozenset(array_names(method)) | PLAIN
 
 
-def _call_by_frame(owner: Any, name: str, names: list[str]) -> Call:
+def _call_by_frame(owner: CompiledMechanism, name: str, names: list[str]) -> Call:
     """Return the function of arrays and a frame, which prepares a call for each frame."""
-    calls: dict[Any, Call] = {}
+    calls: dict[str, Call] = {}
 
     def call(*arguments, **options):
         if options or len(arguments) != len(names):
@@ -137,7 +140,7 @@ def _call_by_frame(owner: Any, name: str, names: list[str]) -> Call:
     return call
 
 
-def _call_by_options(owner: Any, name: str, names: list[str]) -> Call:
+def _call_by_options(owner: CompiledMechanism, name: str, names: list[str]) -> Call:
     """Return the function of arrays and options, which compiles nothing before it has the options."""
 
     def call(*arguments, **options):
@@ -148,7 +151,7 @@ def _call_by_options(owner: Any, name: str, names: list[str]) -> Call:
 
 
 def _call(
-    owner: Any,
+    owner: CompiledMechanism,
     name: str,
     frame: str | None,
     names: list[str],
@@ -211,7 +214,7 @@ def by_position(name: str, names: list[str], arguments: tuple, options: dict[str
     return (*arguments, *(rest.pop(x) for x in names[len(arguments) :])), rest
 
 
-def _described(method: Any) -> str:
+def _described(method: Call) -> str:
     """Return the docstring of a built-in function, which begins with its signature as `inspect` reads it."""
     signature = inspect.signature(method)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
@@ -219,7 +222,7 @@ def _described(method: Any) -> str:
     return f"{method.__name__}{text}\n--\n\n{method.__doc__}"
 
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Call)
 
 
 class Options(TypedDict, total=False):
@@ -260,7 +263,7 @@ def compiled_method(declared: F) -> F:
     return _declared(declared, _method(declared.__name__))
 
 
-def _declared(declared: F, run: Callable[..., Any]) -> F:
+def _declared(declared: F, run: Call) -> F:
     """Return a method with the signature and docstring of its declaration, and its options by keyword."""
     parameters = list(inspect.signature(declared).parameters.values())
     options = declared.__globals__[declared.__annotations__["options"].removeprefix("Unpack[").removesuffix("]")]
@@ -320,7 +323,7 @@ def mirror(cls: type, source: type, *without: str) -> None:
         setattr(cls, name, method)
 
 
-def _mirrored(name: str, names: list[str]) -> Callable[..., Any]:
+def _mirrored(name: str, names: list[str]) -> Call:
     arrays = names[:-1] if ALGORITHMS[name].frame else names
 
     def method(self, *arguments, **options):
@@ -333,7 +336,7 @@ def _mirrored(name: str, names: list[str]) -> Callable[..., Any]:
     return method
 
 
-def _method(name: str) -> Callable[..., Any]:
+def _method(name: str) -> Call:
     """Return a method that prepares a call of an algorithm when it is first called without options.
 
     Calls with options before that compile their own code only. From then on the direct call, if there is one, is an

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -116,25 +116,29 @@ def extent(at: Layout, size: int, samples: int, itemsize: int) -> tuple[int, int
     return sum(min(e, 0) for e in ends) * itemsize, (sum(max(e, 0) for e in ends) + 1) * itemsize
 
 
+DeviceArray: TypeAlias = Any
+"""An array of CuPy or a tensor of torch; neither package needs to be installed."""
+
+
 class Library(Protocol):
     """What kernels require of a library of arrays."""
 
     name: str
     module: str
 
-    def owns(self, module: Any, x: Any) -> bool:
+    def owns(self, module: Any, x: DeviceArray) -> bool:
         """Return whether an object is an array of this library, given its module."""
         ...
 
-    def view(self, x: Any, label: str) -> View:
+    def view(self, x: DeviceArray, label: str) -> View:
         """Return the view of an array; InputError with its label if it is not in the memory of a GPU."""
         ...
 
-    def sort(self, x: Any) -> tuple[int, Hashable] | None:
+    def sort(self, x: DeviceArray) -> tuple[int, Hashable] | None:
         """Return quickly the address of an array, and all else that its view depends on; None if it needs checks."""
         ...
 
-    def pointer(self, x: Any) -> int:
+    def pointer(self, x: DeviceArray) -> int:
         """Return the address of an array."""
         ...
 
@@ -142,27 +146,27 @@ class Library(Protocol):
         """Return the handle of the caller's current stream on a device."""
         ...
 
-    def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> DeviceArray:
         """Return a new array."""
         ...
 
-    def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
+    def spread(self, x: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
         """Return a dense copy of an array, broadcast to a shape."""
         ...
 
-    def columns(self, values: Sequence[Any], dtype: str, device: int) -> Any:
+    def columns(self, values: Sequence[Any], dtype: str, device: int) -> DeviceArray:
         """Return numbers and arrays, broadcast to a common shape, as columns of one array."""
         ...
 
-    def entries_first(self, x: Any, lead: tuple[int, ...], dtype: str) -> Any:
+    def entries_first(self, x: DeviceArray, lead: tuple[int, ...], dtype: str) -> DeviceArray:
         """Return a dense copy [entries, samples] of an array [..., entries] that is broadcast to a leading shape."""
         ...
 
-    def finite(self, x: Any) -> np.ndarray:
+    def finite(self, x: DeviceArray) -> np.ndarray:
         """Return for each sample of [entries, samples] whether all entries are finite, in the memory of the host."""
         ...
 
-    def nonzero(self, x: Any) -> np.ndarray:
+    def nonzero(self, x: DeviceArray) -> np.ndarray:
         """Return for each sample of [entries, samples] whether an entry is not zero, in the memory of the host."""
         ...
 
@@ -172,23 +176,23 @@ class CuPy:
 
     name, module = "CuPy", "cupy"
 
-    def owns(self, module: Any, x: Any) -> bool:
+    def owns(self, module: Any, x: DeviceArray) -> bool:
         """Return whether an object is an array of CuPy."""
         return isinstance(x, module.ndarray)
 
-    def view(self, x: Any, label: str) -> View:
+    def view(self, x: DeviceArray, label: str) -> View:
         """Return the view of an array."""
         size = x.dtype.itemsize
         if any(s % size for s in x.strides):
             raise InputError(f"{label} has strides {x.strides} [bytes], no multiples of {size}; give a copy, x.copy()")
         return View(x.data.ptr, x.shape, tuple(s // size for s in x.strides), x.dtype.name, x.device.id)
 
-    def sort(self, x: Any) -> tuple[int, Hashable] | None:
+    def sort(self, x: DeviceArray) -> tuple[int, Hashable] | None:
         """Return the address of an array, and what its view depends on."""
         data = x.data
         return data.ptr, (x.shape, x.strides, x.dtype.num, data.device_id)
 
-    def pointer(self, x: Any) -> int:
+    def pointer(self, x: DeviceArray) -> int:
         """Return the address of an array."""
         return x.data.ptr
 
@@ -197,7 +201,7 @@ class CuPy:
         cupy = optional.cupy()
         return cupy.cuda.get_current_stream(device).ptr
 
-    def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> DeviceArray:
         """Return a new array."""
         cupy = optional.cupy()
         if cupy.cuda.get_device_id() == device:
@@ -205,30 +209,30 @@ class CuPy:
         with cupy.cuda.Device(device):
             return cupy.empty(shape, dtype)
 
-    def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
+    def spread(self, x: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
         """Return a dense copy of an array, broadcast to a shape."""
         cupy = optional.cupy()
         with x.device:
             return cupy.ascontiguousarray(cupy.broadcast_to(x, shape))
 
-    def columns(self, values: Sequence[Any], dtype: str, device: int) -> Any:
+    def columns(self, values: Sequence[Any], dtype: str, device: int) -> DeviceArray:
         """Return numbers and arrays as columns of one array."""
         cupy = optional.cupy()
         with cupy.cuda.Device(device):
             return cupy.stack(cupy.broadcast_arrays(*(cupy.asarray(x, dtype) for x in values)), axis=-1)
 
-    def entries_first(self, x: Any, lead: tuple[int, ...], dtype: str) -> Any:
+    def entries_first(self, x: DeviceArray, lead: tuple[int, ...], dtype: str) -> DeviceArray:
         """Return a dense copy [entries, samples] of an array [..., entries]."""
         cupy = optional.cupy()
         with x.device:
             wide = cupy.broadcast_to(x, (*lead, x.shape[-1])).reshape((prod(lead), x.shape[-1]))
             return cupy.array(wide.T, dtype, order="C")
 
-    def finite(self, x: Any) -> np.ndarray:
+    def finite(self, x: DeviceArray) -> np.ndarray:
         """Return for each sample whether all entries are finite."""
         return optional.cupy().isfinite(x).all(axis=0).get()
 
-    def nonzero(self, x: Any) -> np.ndarray:
+    def nonzero(self, x: DeviceArray) -> np.ndarray:
         """Return for each sample whether an entry is not zero."""
         return (x != 0).any(axis=0).get()
 
@@ -238,11 +242,11 @@ class Torch:
 
     name, module = "torch", "torch"
 
-    def owns(self, module: Any, x: Any) -> bool:
+    def owns(self, module: Any, x: DeviceArray) -> bool:
         """Return whether an object is a tensor."""
         return isinstance(x, module.Tensor)
 
-    def view(self, x: Any, label: str) -> View:
+    def view(self, x: DeviceArray, label: str) -> View:
         """Return the view of a tensor on a GPU."""
         if x.device.type != "cuda":
             raise InputError(f"{label} is a torch tensor on the device {str(x.device)!r}; move it: x.to('cuda')")
@@ -251,7 +255,7 @@ class Torch:
         dtype = str(x.dtype).removeprefix("torch.")
         return View(x.data_ptr(), tuple(x.shape), x.stride(), dtype, x.device.index)
 
-    def sort(self, x: Any) -> tuple[int, Hashable] | None:
+    def sort(self, x: DeviceArray) -> tuple[int, Hashable] | None:
         """Return the address of a tensor, and what its view depends on; None if it is recorded or not dense."""
         if x.requires_grad or not x.is_cuda:
             return None
@@ -260,7 +264,7 @@ class Torch:
         except RuntimeError:  # sparse tensors have no strides
             return None
 
-    def pointer(self, x: Any) -> int:
+    def pointer(self, x: DeviceArray) -> int:
         """Return the address of a tensor."""
         return x.data_ptr()
 
@@ -269,33 +273,33 @@ class Torch:
         torch = optional.torch()
         return torch.cuda.current_stream(device).cuda_stream
 
-    def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> DeviceArray:
         """Return a new tensor."""
         torch = optional.torch()
         return torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
 
-    def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
+    def spread(self, x: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
         """Return a dense copy of a tensor, broadcast to a shape."""
         return x.detach().expand(shape).contiguous()
 
-    def columns(self, values: Sequence[Any], dtype: str, device: int) -> Any:
+    def columns(self, values: Sequence[Any], dtype: str, device: int) -> DeviceArray:
         """Return numbers and tensors as columns of one tensor."""
         torch = optional.torch()
         place = {"dtype": getattr(torch, dtype), "device": f"cuda:{device}"}
         return torch.stack(torch.broadcast_tensors(*(torch.as_tensor(x, **place) for x in values)), dim=-1)
 
-    def entries_first(self, x: Any, lead: tuple[int, ...], dtype: str) -> Any:
+    def entries_first(self, x: DeviceArray, lead: tuple[int, ...], dtype: str) -> DeviceArray:
         """Return a dense copy [entries, samples] of a tensor [..., entries]."""
         torch = optional.torch()
         wide = x.detach().expand((*lead, x.shape[-1])).reshape((prod(lead), x.shape[-1]))
         made = torch.empty((wide.shape[1], wide.shape[0]), dtype=getattr(torch, dtype), device=x.device)
         return made.copy_(wide.T)
 
-    def finite(self, x: Any) -> np.ndarray:
+    def finite(self, x: DeviceArray) -> np.ndarray:
         """Return for each sample whether all entries are finite."""
         return optional.torch().isfinite(x).all(dim=0).cpu().numpy()
 
-    def nonzero(self, x: Any) -> np.ndarray:
+    def nonzero(self, x: DeviceArray) -> np.ndarray:
         """Return for each sample whether an entry is not zero."""
         return (x != 0).any(dim=0).cpu().numpy()
 
@@ -304,7 +308,7 @@ LIBRARIES: tuple[Library, ...] = (CuPy(), Torch())
 """The libraries whose arrays kernels read and write in place. Calls on JAX arrays are made by JAX itself."""
 
 
-def library_of(labeled: Sequence[tuple[str, Any]], name: str) -> Library:
+def library_of(labeled: Sequence[tuple[str, DeviceArray]], name: str) -> Library:
     """Return the library of all arrays of a call, given with their labels; InputError if they have several, or none."""
     first: tuple[str, Library] | None = None
     for label, x in labeled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .form import WIDE, Argument, Constant, Kind, Let, Memory, Operand, Put, Statement, Store
 
@@ -27,25 +27,25 @@ class Value:
         """Refer to a value by its number, or to a constant."""
         self.builder, self.operand, self.kind = builder, operand, kind
 
-    def __add__(self, other: Any) -> Value:
+    def __add__(self, other: Given) -> Value:
         return self.builder.operate("add", self, other)
 
-    def __radd__(self, other: Any) -> Value:
+    def __radd__(self, other: Given) -> Value:
         return self.builder.operate("add", other, self)
 
-    def __sub__(self, other: Any) -> Value:
+    def __sub__(self, other: Given) -> Value:
         return self.builder.operate("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Value:
+    def __rsub__(self, other: Given) -> Value:
         return self.builder.operate("sub", other, self)
 
-    def __mul__(self, other: Any) -> Value:
+    def __mul__(self, other: Given) -> Value:
         return self.builder.operate("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Value:
+    def __rmul__(self, other: Given) -> Value:
         return self.builder.operate("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Value:
+    def __truediv__(self, other: Given) -> Value:
         return self.builder.operate("div", self, other)
 
     def __abs__(self) -> Value:
@@ -55,38 +55,44 @@ class Value:
         """Return the square root."""
         return self.builder.operate("sqrt", self)
 
-    def __lt__(self, other: Any) -> Value:
+    def __lt__(self, other: Given) -> Value:
         return self.builder.compare("lt", self, other)
 
-    def __le__(self, other: Any) -> Value:
+    def __le__(self, other: Given) -> Value:
         return self.builder.compare("le", self, other)
 
-    def __gt__(self, other: Any) -> Value:
+    def __gt__(self, other: Given) -> Value:
         return self.builder.compare("gt", self, other)
 
-    def __ge__(self, other: Any) -> Value:
+    def __ge__(self, other: Given) -> Value:
         return self.builder.compare("ge", self, other)
 
-    def equals(self, other: Any) -> Value:
+    def equals(self, other: Given) -> Value:
         """Return whether two values are equal."""
         return self.builder.compare("eq", self, other)
 
-    def __and__(self, other: Any) -> Value:
+    def __and__(self, other: Given) -> Value:
         return self.builder.operate("and", self, other)
 
-    def __or__(self, other: Any) -> Value:
+    def __or__(self, other: Given) -> Value:
         return self.builder.operate("or", self, other)
 
     def __invert__(self) -> Value:
         return self.builder.operate("not", self)
 
-    def where(self, yes: Any, no: Any) -> Value:
+    def where(self, yes: Given, no: Given) -> Value:
         """Return `yes` where this mask or flag is true, `no` elsewhere."""
         return self.builder.select(self, yes, no)
 
     def __bool__(self) -> bool:
         """Raise TypeError: a value is true or false only when the kernel runs."""
         raise TypeError("a value of a kernel is neither true nor false in Python; use `where`, `when` or `whilst`")
+
+
+Given: TypeAlias = Value | float
+"""A value, or a constant of the same kind: a number, an integer or a boolean."""
+Index: TypeAlias = Value | int
+"""An index in the kernel, or a constant one."""
 
 
 class Block:
@@ -96,11 +102,11 @@ class Block:
         """Refer to the memory."""
         self.builder, self.memory = builder, memory
 
-    def __getitem__(self, index: Any) -> Value:
+    def __getitem__(self, index: Index) -> Value:
         at = self.builder.place(index, self.memory)
         return self.builder.let(self.memory.kind, "load", self.memory.name, at)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Index, value: Any) -> None:
         at = self.builder.place(index, self.memory)
         self.builder.add(Store(self.memory.name, at, self.builder.cast(value, self.memory.kind).operand))
 
@@ -110,7 +116,7 @@ class Block:
         return self[0]
 
     @value.setter
-    def value(self, x: Any) -> None:
+    def value(self, x: Given) -> None:
         self[0] = x
 
 
@@ -121,7 +127,7 @@ class Array:
         """Refer to the argument."""
         self.builder, self.argument = builder, argument
 
-    def _places(self, indices: Any) -> list[Value]:
+    def _places(self, indices: Index | tuple[Index, ...]) -> list[Value]:
         given = indices if isinstance(indices, tuple) else (indices,)
         if len(given) != len(self.argument.shape):
             raise TypeError(
@@ -129,7 +135,7 @@ class Array:
             )
         return [x if isinstance(x, Value) else self.builder.constant(x, Kind.COUNT) for x in given]
 
-    def __getitem__(self, indices: Any) -> Value:
+    def __getitem__(self, indices: Index | tuple[Index, ...]) -> Value:
         places = self._places(indices)
         operands = (self.argument.name, *(x.operand for x in places))
         if self.argument.shared:
@@ -138,7 +144,7 @@ class Array:
         self.builder.only_in_lane(self.argument.name)
         return self.builder.let(Kind.LANE, "own", *operands)
 
-    def __setitem__(self, indices: Any, value: Any) -> None:
+    def __setitem__(self, indices: Index | tuple[Index, ...], value: Given) -> None:
         self.builder.only_in_lane(self.argument.name)
         places = tuple(x.operand for x in self._places(indices))
         self.builder.add(Put(self.argument.name, places, self.builder.cast(value, Kind.LANE).operand))
@@ -167,7 +173,7 @@ class Expressions:
         made = float(x) if kind in (Kind.LANE, Kind.SCALAR) else x
         return Value(self, Constant(kind, made), kind)
 
-    def cast(self, x: Any, kind: Kind) -> Value:
+    def cast(self, x: Given, kind: Kind) -> Value:
         """Convert a value or constant to a kind; a uniform value is copied to every lane."""
         if not isinstance(x, Value):
             return self.constant(x, kind)
@@ -177,23 +183,23 @@ class Expressions:
             raise TypeError(f"the value is a {x.kind}; expected a {kind}")
         return self.let(kind, "splat", x.operand)
 
-    def common(self, *given: Any) -> tuple[Kind, list[Value]]:
+    def common(self, *given: Given) -> tuple[Kind, list[Value]]:
         """Convert values, some of which may be constants, to one kind."""
         kinds = [x.kind for x in given if isinstance(x, Value)]
         kind = next((k for k in kinds if not k.uniform), kinds[0])
         return kind, [self.cast(x, kind) for x in given]
 
-    def operate(self, op: str, *given: Any) -> Value:
+    def operate(self, op: str, *given: Given) -> Value:
         """Append an operation whose result has the kind of its operands."""
         kind, values = self.common(*given)
         return self.let(kind, op, *(x.operand for x in values))
 
-    def compare(self, op: str, *given: Any) -> Value:
+    def compare(self, op: str, *given: Given) -> Value:
         """Append a comparison."""
         kind, values = self.common(*given)
         return self.let(TRUTH[kind], op, *(x.operand for x in values))
 
-    def select(self, condition: Value, yes: Any, no: Any) -> Value:
+    def select(self, condition: Value, yes: Given, no: Given) -> Value:
         """Append a choice; at least one of `yes` and `no` is a value, not a constant."""
         kind, values = self.common(yes, no)
         if not condition.kind.uniform and kind.uniform:
@@ -201,14 +207,16 @@ class Expressions:
             values = [self.cast(x, kind) for x in values]
         return self.let(kind, "select", condition.operand, *(x.operand for x in values))
 
-    def choose(self, index: Value, values: Sequence[Any]) -> Value:
+    def choose(self, index: Value, values: Sequence[Given]) -> Value:
         """Return the value at a uniform index: of a table of constants, or by selects among a few other values."""
-        if not any(isinstance(x, Value) for x in values):
-            table = (self.constant(x, Kind.SCALAR).operand for x in values)
+        numbers = [x for x in values if not isinstance(x, Value)]
+        if len(numbers) == len(values):
+            table = (self.constant(x, Kind.SCALAR).operand for x in numbers)
             return self.let(Kind.SCALAR, "choose", index.operand, *table)
         chosen = values[-1]
         for i in reversed(range(len(values) - 1)):
             chosen = self.select(index.equals(i), values[i], chosen)
+        assert isinstance(chosen, Value)
         return chosen
 
     def any(self, mask: Value) -> Value:
@@ -235,11 +243,11 @@ class Expressions:
         """Return the length of the axis t."""
         return self.let(Kind.COUNT, "extent")
 
-    def integer(self, index: Any) -> Operand:
+    def integer(self, index: Index) -> Operand:
         """Return a uniform index, which all lanes share."""
         return self.cast(index, Kind.COUNT).operand
 
-    def place(self, index: Any, memory: Memory) -> Operand:
+    def place(self, index: Index, memory: Memory) -> Operand:
         """Return an index of a block: uniform, or one per lane where the block has entries per lane."""
         if isinstance(index, Value) and index.kind is Kind.INDEX and not memory.kind.uniform:
             return index.operand
