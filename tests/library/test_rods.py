@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy.optimize import brentq
 import kinetree as kt
 from tolerance import assert_close
 
-THIN = {"EI": 2.3, "mass_per_length": 1e-12}
+THIN: dict[str, Any] = {"EI": 2.3, "mass_per_length": 1e-12}
 
 
 def elastica(load: float) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,30 @@ class ModalBody:
     stiffness: tuple[float, ...]
     damping: tuple[float, ...]
     nodes: tuple[Node, ...] = ()
+
+    @classmethod
+    def read(cls, path: str | Path, *, modes: int = 12, damping: float = 0.0, mass: float | None = None) -> ModalBody:
+        """Read a mesh of finite elements and reduce it to `modes` shapes, each with a damping ratio.
+
+        The .npz file has `places` [n, 3], `mass` and `stiffness` [3 n, 3 n] of the free body, the nodes `clamped` in
+        the body's frame, and for each node NAME of the body, as `node_NAME`, three or more nodes of the mesh. All are
+        in SI units. A given `mass` [kg], which is compared to 1 percent, shows that they are.
+        """
+        from .finite_elements import lumped, read_mesh, reduced
+
+        if not isinstance(modes, int) or isinstance(modes, bool) or not isinstance(damping, int | float) or damping < 0:
+            raise ModelError(
+                f"{modes!r} modes with a damping ratio of {damping!r}",
+                where=str(path),
+                remedy="give numbers above zero",
+            )
+        mesh = read_mesh(path)
+        total = float(lumped(mesh.mass).sum())
+        if mass is not None and not abs(total - mass) <= 0.01 * abs(mass):
+            raise ModelError(
+                f"the mass of the mesh is {total:.6g} kg, not {mass:.6g} kg", where=str(path), remedy="save SI units"
+            )
+        return reduced(mesh, modes, float(damping))
 
     @property
     def modal(self) -> ModalBody:
