@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetree.reports.measures import Extreme, extreme, heating, highest, mean, rms, share_above, work
+from kinetree.reports.measures import Extreme, extreme, heating_load, highest, mean, rms, share_above, work
 from tolerance import assert_close
 
 T = np.sort(np.concatenate([np.linspace(0.0, 2.0, 300), np.random.default_rng(3).uniform(0.01, 1.99, 60)]))
@@ -53,15 +53,17 @@ def test_shares_of_the_time():
 def test_heating_lies_between_rms_and_peak():
     """Heat a winding by a sinusoid: slowly it has the RMS, quickly the peak, and a constant load is itself."""
     x = 2.3 * np.sin(W * T)
-    assert_close(heating(T, np.full(len(T), -1.9), 0.3), 1.9, 1e-12, "constant")
-    assert_close(heating(T, x, 1e5), 2.3 / np.sqrt(2.0), 1e-3, "slow")
-    assert_close(heating(T, x, 1e-5), 2.3, 1e-2, "quick")
+    assert_close(heating_load(T, np.full(len(T), -1.9), 0.3), 1.9, 1e-12, "constant")
+    assert_close(heating_load(T, x, 1e5), 2.3 / np.sqrt(2.0), 1e-3, "slow")
+    assert_close(heating_load(T, x, 1e-5), 2.3, 1e-2, "quick")
     even = np.linspace(0.0, 2.0, 401)
     y = 2.3 * np.sin(W * even)
     uneven = np.delete(even, 200)
-    assert_close(heating(even, y, 0.2), heating(uneven, np.delete(y, 200), 0.2), 1e-3, "even and uneven steps")
+    assert_close(
+        heating_load(even, y, 0.2), heating_load(uneven, np.delete(y, 200), 0.2), 1e-3, "even and uneven steps"
+    )
     c = 1.0 / np.sqrt(1.0 + (2.0 * W * 0.2) ** 2)  # first-order lag of 1 - cos(2 W t)
-    assert_close(heating(T, x, 0.2), 2.3 * np.sqrt(0.5 * (1.0 + c)), 1e-3, "lag")
+    assert_close(heating_load(T, x, 0.2), 2.3 * np.sqrt(0.5 * (1.0 + c)), 1e-3, "lag")
 
 
 def test_extremes_keep_sign_and_instant():

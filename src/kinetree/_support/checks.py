@@ -112,7 +112,7 @@ def real_array(value: Any, name: str, remedy: str = "") -> np.ndarray:
 def leading_shape(arrays: Iterable[tuple[str, tuple[int, ...], tuple[int, ...]]], who: str = "") -> tuple[int, ...]:
     """Return the shape to which the leading axes of arrays broadcast, given the name, shape and core axes of each.
 
-    This is the rule for the arrays of every function: the last axes are those of one state or one set of parameters,
+    This is the rule for the arrays of every function: the last axes belong to one state or one set of parameters,
     all axes before them broadcast as in NumPy, and results have the leading shape that follows.
     """
     leads, before = [], f"{who}: " if who else ""

@@ -52,15 +52,15 @@ def text(x: Any) -> str:
 
 def value_text(x: Any) -> str:
     """Return the identity of a plain value, or of an object of this package made of such; functions have none."""
-    return _plain(x, value_text, _refused)
+    return _plain(x, value_text, _refusal)
 
 
-def _refused(x: Any) -> str:
-    raise Unidentified(_shown(x))
+def _refusal(x: Any) -> str:
+    raise Unidentified(_describe(x))
 
 
 def _plain(x: Any, inner: Callable[[Any], str], other: Callable[[Any], str]) -> str:
-    """Return the identity of a value; that of its parts is `inner`, and that of anything else `other`.
+    """Return the identity of a value; `inner` identifies its parts, and `other` anything else.
 
     Numbers keep every bit, and types count.
     """
@@ -129,7 +129,7 @@ class _Identity:
         if isinstance(x, FunctionType):
             return self._function(x)
         if isinstance(x, type):
-            return _named(x) if _is_installed(x.__module__) else self._class(x)
+            return _full_name(x) if _is_installed(x.__module__) else self._class(x)
         if isinstance(x, MethodType):
             return f"method({self._at('self', x.__self__)}, {self.text(x.__func__)})"
         if isinstance(x, functools.partial):
@@ -140,7 +140,7 @@ class _Identity:
             return f"method({self._at('self', x.__self__)}, {x.__name__!r})"
         if callable(x) and isinstance(getattr(x, "__qualname__", None), str):  # native, or behind a native decorator
             inner = getattr(x, "__wrapped__", None)
-            return f"{_named(x)}({self._source(x.__module__) if inner is None else self.text(inner)})"
+            return f"{_full_name(x)}({self._source(x.__module__) if inner is None else self.text(inner)})"
         return self._object(x)
 
     def _object(self, x: Any) -> str:
@@ -153,7 +153,7 @@ class _Identity:
         try:
             made = x.__reduce_ex__(2)
         except Exception:  # whatever a class raises to say that its objects have no content
-            raise Unidentified(_shown(x)) from None
+            raise Unidentified(_describe(x)) from None
         if isinstance(made, str):
             return f"{kind}({made})"
         maker, arguments, state, *items = (*made, None)[:5] if len(made) == 2 else made[:5]
@@ -172,7 +172,7 @@ class _Identity:
         for variable, value in zip(x.__code__.co_freevars, inner, strict=True):
             parts.append(self._at(f"the variable {variable} of {name}", value))
         if module and _is_installed(module) and vars(sys.modules[module]) is x.__globals__:
-            return f"{_named(x)}({', '.join(parts)})"  # a function of the user may be in its closure
+            return f"{_full_name(x)}({', '.join(parts)})"  # a function of the user may be in its closure
         parts += [self._code(x.__code__), self._at(f"the defaults of {name}", (x.__defaults__, x.__kwdefaults__))]
         for chain, value in _reads(x):
             parts.append(f"{chain} = {self._at(f'the global {chain} of {name}', value)}")
@@ -259,7 +259,7 @@ def _package(x: Any) -> str:
     return (getattr(x, "__module__", None) or "").partition(".")[0]
 
 
-def _named(x: Any) -> str:
+def _full_name(x: Any) -> str:
     return f"{x.__module__}.{x.__qualname__}{_version(x.__module__ or '')}"
 
 
@@ -289,5 +289,5 @@ def _version(module: str) -> str:
     return f" {found}" if isinstance(found, str) and found and module.partition(".")[0] != OWN else ""
 
 
-def _shown(x: Any) -> str:
+def _describe(x: Any) -> str:
     return f"{repr(x)[:80]} ({type(x).__name__})"

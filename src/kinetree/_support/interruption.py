@@ -46,7 +46,7 @@ def usual() -> None:
 
 
 def is_command_line(program: list[str], given: list[str]) -> bool:
-    """Return whether these arguments, of the program and of Python, are those of the command line."""
+    """Return whether these arguments, of the program and of Python, belong to the command line."""
     if program[:1] == ["-m"]:  # while Python looks for the module
         return ("-m", "kinetree") in pairwise(given) or "-mkinetree" in given
     return os.path.splitext(os.path.basename("".join(program[:1])))[0] in ("kinetree", "kinetree-script")

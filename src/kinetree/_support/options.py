@@ -20,7 +20,7 @@ class Option:
     tables: tuple[str, ...] = ()
 
 
-def stated(text: str, *, unit: str = "", tables: tuple[str, ...] = ()) -> dict[str, Any]:
+def explain(text: str, *, unit: str = "", tables: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the metadata of a field whose value files, command lines and forms can state, with its help."""
     return {"help": text, "unit": unit, "tables": tables}
 

@@ -34,12 +34,12 @@ class Table:
         return self._text(self.labels, [[cell_text(x) for x in row] for row in self.rows])
 
     def shortened(self) -> str:
-        """Return the table as aligned text, without rows and columns in excess of those of a screen."""
+        """Return the table as aligned text, without the rows and columns that exceed a screen."""
         labels, cells, rest = self._some()
         return "\n".join([self._text(labels, cells), *([rest] if rest else [])])
 
     def html(self) -> str:
-        """Return the table as HTML, without rows and columns in excess of those of a screen."""
+        """Return the table as HTML, without the rows and columns that exceed a screen."""
         labels, cells, rest = self._some()
         left = [' style="text-align:left"' * (not right) for right in self._numeric(cells, len(labels))]
         lines = [_row("th", labels, left)] if any(labels) else []

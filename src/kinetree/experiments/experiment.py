@@ -88,10 +88,10 @@ def _ready(path: Path) -> Path:
     return path
 
 
-# --- Initial states: all numbers, or those of some joints by name, which determine the others through the loops.
+# --- Initial states: all numbers, or the numbers of some joints by name, which determine the others through the loops.
 
 Given = Numbers | Mapping[str, Any] | None
-"""A state as given: all numbers, those of some joints by name, or None."""
+"""A state as given: all numbers, the numbers of some joints by name, or None."""
 
 
 def position(system: System, given: Given, parameters: Numbers | None = None) -> Numbers:
@@ -100,7 +100,7 @@ def position(system: System, given: Given, parameters: Numbers | None = None) ->
         return given
     if system.closures:
         return system.assemble(hold=given or (), parameters=parameters)
-    return _filled(system, system.neutral(), given, 0)
+    return _fill_state(system, system.neutral(), given, 0)
 
 
 def speed(system: System, q: Numbers, given: Given, parameters: Numbers | None = None) -> Numbers:
@@ -109,10 +109,10 @@ def speed(system: System, q: Numbers, given: Given, parameters: Numbers | None =
         return given
     if system.closures and given:
         return system.consistent_speeds(q, given, parameters=parameters)
-    return _filled(system, np.zeros(system.nv), given, 1)
+    return _fill_state(system, np.zeros(system.nv), given, 1)
 
 
-def _filled(system: System, state: Numbers, given: Mapping[str, Any] | None, which: int) -> Numbers:
+def _fill_state(system: System, state: Numbers, given: Mapping[str, Any] | None, which: int) -> Numbers:
     for at, values in numbers(system.mechanism, given or {}, which).items():
         state[list(at)] = values
     return state

@@ -73,7 +73,7 @@ LIMITED_BY_JOINTS = "effort"
 def force(table: Any, where: str, mechanism: Mechanism) -> Any:
     """Return the force of a table, after a trial on the mechanism."""
     made = _built(FORCES, "force", table, where)
-    _tried(lambda: made.apply(instant(mechanism)), where, table)
+    _make_at(lambda: made.apply(instant(mechanism)), where, table)
     return made
 
 
@@ -87,8 +87,8 @@ def control(table: Any, where: str, mechanism: Mechanism, folder: Path) -> Any:
     }
     made = _built(CONTROLLERS, "control", table, where, ("limit",), readers)
     if "limit" in table:
-        made = _tried(lambda: Saturated(made, _limit(table["limit"], below(where, "limit"))), where, table)
-    _tried(lambda: combine_controls(mechanism, (made,)).torque(instant(mechanism)), where, table)
+        made = _make_at(lambda: Saturated(made, _limit(table["limit"], below(where, "limit"))), where, table)
+    _make_at(lambda: combine_controls(mechanism, (made,)).torque(instant(mechanism)), where, table)
     return made
 
 
@@ -99,7 +99,7 @@ def reference(table: Any, where: str, folder: Path) -> Any:
         file = inner(folder, text(table["file"], below(where, "file")), below(where, "file"))
         columns = _names(table["columns"], below(where, "columns")) if "columns" in table else None
         ends = text(table.get("ends", "clamped"), below(where, "ends"))
-        return _tried(lambda: references.Table.from_csv(file, columns=columns, ends=ends), where, table)
+        return _make_at(lambda: references.Table.from_csv(file, columns=columns, ends=ends), where, table)
     readers = {"path": lambda x, at: reference(x, at, folder) if isinstance(x, Mapping) else plain_numbers(x, at)}
     return _built(REFERENCES, "reference", table, where, readers=readers)
 
@@ -112,7 +112,7 @@ def loops(given: Any, where: str, mechanism: Mechanism) -> Any:
 
     def independent(x: Any, where: str) -> tuple[int, ...]:
         names = _names([x] if isinstance(x, str) else x, where)
-        return _tried(lambda: tuple(k for name in names for k in entries(mechanism, name, 1)), where, {})
+        return _make_at(lambda: tuple(k for name in names for k in entries(mechanism, name, 1)), where, {})
 
     return _built(LOOPS, "loops", table, where, readers={"independent": independent})
 
@@ -138,10 +138,10 @@ def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tupl
             value = require(found, key.name, where)
             usual = name if key.type == "str" else plain_numbers
             given[key.name] = {**READERS, **(readers or {})}.get(key.name, usual)(value, below(where, key.name))
-    return _tried(lambda: kinds[kind](**given), where, found)
+    return _make_at(lambda: kinds[kind](**given), where, found)
 
 
-def _tried(make: Callable[[], Any], where: str, table: Mapping[str, Any]) -> Any:
+def _make_at(make: Callable[[], Any], where: str, table: Mapping[str, Any]) -> Any:
     """Return the result of `make`; an error gets a location in the file, at the key of its path, if it has one."""
     try:
         return make()

@@ -71,11 +71,11 @@ def _experiment(data: dict[str, Any], path: Path) -> Experiment:
     own = truth(head.get(key, True), at("experiment", key))
     forces = [
         forces_and_control.force(table, _item("force", i, data), mechanism)
-        for i, table in enumerate(_listed(data, "force"))
+        for i, table in enumerate(_as_tables(data, "force"))
     ]
     controls = [
         forces_and_control.control(table, _item("control", i, data), mechanism, path.parent)
-        for i, table in enumerate(_listed(data, "control"))
+        for i, table in enumerate(_as_tables(data, "control"))
     ]
     values = _parameters(data.get("parameters", {}), at("parameters"), system)
     q0, qd0 = _start(tables["start"], system, values)
@@ -108,7 +108,7 @@ def system_of_head(head: Mapping[str, Any], folder: Path, table: str = "experime
     return load(inner(folder, model, where) if is_file else library.path(model), base=base)
 
 
-def _listed(data: dict[str, Any], key: str) -> list[Any]:
+def _as_tables(data: dict[str, Any], key: str) -> list[Any]:
     """Return the list of tables [[key]]; a single [key] is a list of one."""
     found = data.get(key, [])
     if not isinstance(found, list | Mapping):
@@ -138,7 +138,7 @@ def _start(table: Mapping[str, Any], system: System, values: np.ndarray | None) 
 
 
 def _state(table: Mapping[str, Any], key: str, system: System) -> np.ndarray | dict[str, list[float]] | None:
-    """Return q or qd as given: all numbers, those of some joints by name, or None."""
+    """Return q or qd as given: all numbers, the numbers of some joints by name, or None."""
     given, where = table.get(key), at("start", key)
     column = columns(system.mechanism)[key]
     if given is None:

@@ -74,6 +74,8 @@ def read_study_file(path: str | Path) -> StudyFile:
 
 
 def _study(data: dict[str, Any], path: Path) -> StudyFile:
+    if "experiment" in data and "study" not in data:
+        raise ModelError("is an experiment, not a study", where=at("experiment"), remedy="give it to kinetree run")
     for key in data:
         if key not in TABLES:
             raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
@@ -82,12 +84,14 @@ def _study(data: dict[str, Any], path: Path) -> StudyFile:
     for key in ("motion", "cycle", "simulate"):
         if key in data:
             table = known_keys(data[key], KEYS[key], at(key))
-            given |= {"motion": _motion, "cycle": _cycle, "simulate": _simulated}[key](table, path.parent)
+            given |= {"motion": _read_motion, "cycle": _read_cycle, "simulate": _read_simulation}[key](
+                table, path.parent
+            )
     system = given.pop("system", None) or system_of_head(head, path.parent, "study")
     given |= _options(head, "study")
     over = {key: _sampling(table, below(at("over"), key)) for key, table in _table(data, "over").items()}
     if "sensitivity" in data:
-        over = _planned(known_keys(data["sensitivity"], KEYS["sensitivity"], at("sensitivity")), over, given)
+        over = _plan_scheme(known_keys(data["sensitivity"], KEYS["sensitivity"], at("sensitivity")), over, given)
     measures = {key: text(x, below(at("measures"), key)) for key, x in _table(data, "measures").items()}
     description = text(head.get("description", ""), at("study", "description"))
     return StudyFile(path.stem, description, plan_of(system, over, measures, StudyOptions(**given)))
@@ -112,7 +116,7 @@ def _sampling(table: Any, where: str) -> Any:
             remedy=f"give one of {', '.join(keys[:-1])}, such as grid = [0, 1, 11]",
         )
     kind = kinds[0]
-    numbers = [constant(x, below(where, kind)) for x in _listed(found[kind])]
+    numbers = [constant(x, below(where, kind)) for x in _as_list(found[kind])]
     try:
         if kind == "values":
             return samplings.grid(numbers)
@@ -127,7 +131,7 @@ def _sampling(table: Any, where: str) -> Any:
         raise ModelError(str(error), where=below(where, kind)) from None
 
 
-def _planned(table: Mapping[str, Any], over: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _plan_scheme(table: Mapping[str, Any], over: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return the samplings of a scheme for sensitivity indices; it takes the samples and the seed of the study."""
     where = at("sensitivity")
     options: dict[str, Any] = {"method": text(require(table, "method", where), at("sensitivity", "method"))}
@@ -141,7 +145,7 @@ def _planned(table: Mapping[str, Any], over: Mapping[str, Any], given: dict[str,
         raise ModelError(str(error), where=where) from None
 
 
-def _motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _read_motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return motion and times; `joint` has a reference for each driven joint."""
     given = require(table, "joint", at("motion"))
     joints = known_keys(given, given if isinstance(given, Mapping) else (), at("motion", "joint"))
@@ -149,13 +153,13 @@ def _motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {"motion": references, **_options(table, "motion")}
 
 
-def _cycle(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _read_cycle(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     drive = name(require(table, "drive", at("cycle")), at("cycle", "drive"))
     numbers = {key: constant(table[key], at("cycle", key)) for key in CYCLE[1:] if key in table}
     return {"cycle": {"drive": drive, **numbers}, **_options(table, "cycle")}
 
 
-def _simulated(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _read_simulation(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the system and the options of an experiment file in the same folder."""
     where = at("simulate", "experiment")
     made = read_experiment(inner(folder, text(require(table, "experiment", at("simulate")), where), where))
@@ -185,7 +189,7 @@ def _whole(x: Any, where: str) -> int:
     return x
 
 
-def _listed(x: Any) -> list[Any]:
+def _as_list(x: Any) -> list[Any]:
     return x if isinstance(x, list) else [x]
 
 
@@ -193,11 +197,11 @@ READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "duration": constant,
     "times": plain_numbers,
     "steps": _whole,
-    "actuated": lambda x, where: [name(part, where) for part in _listed(x)],
+    "actuated": lambda x, where: [name(part, where) for part in _as_list(x)],
     "passive": truth,
     "samples": _whole,
     "seed": _whole,
-    "keep": lambda x, where: tuple(text(part, where) for part in _listed(x)),
+    "keep": lambda x, where: tuple(text(part, where) for part in _as_list(x)),
 }
 """The readers of the options of `study` that are keys of tables."""
 

@@ -84,7 +84,7 @@ def fit(scene: Scene, poses: Numbers) -> Sight:
     flat = points.reshape(-1, 3)
     camera = Camera(target, 4.0 * scene.size, _azimuth(flat, axes), radians(18.0), axes)
     if scene.normal is not None:
-        camera = _facing(camera, scene.normal)
+        camera = _face_plane(camera, scene.normal)
     for _ in range(4):  # adapt the distance until the motion just fits
         places = np.abs(camera.project(flat)[0])
         share = max(float(places[:, 0].max()) / (0.85 * ASPECT), float(places[:, 1].max()) / 0.85, 0.05)
@@ -97,7 +97,7 @@ def fit(scene: Scene, poses: Numbers) -> Sight:
 def _points(scene: Scene, poses: Numbers) -> Numbers:
     """Return points [nt, n, 3] that enclose all solids."""
     held = [p for r in scene.rods if r.pin for k, p in ((r.a, r.point_a), (r.b, r.point_b)) if k < 0]
-    feet = [np.zeros((1, 3))] if _grounded(scene) else []
+    feet = [np.zeros((1, 3))] if _stands_on_ground(scene) else []
     ground = np.concatenate([scene.bodies[-1].vertices, *([p] for p in held), *feet])
     out = [np.broadcast_to(ground, (len(poses), *ground.shape))]
     for i, mesh in enumerate(scene.bodies[:-1]):
@@ -106,7 +106,7 @@ def _points(scene: Scene, poses: Numbers) -> Numbers:
     return np.concatenate(out, axis=1)
 
 
-def _grounded(scene: Scene) -> bool:
+def _stands_on_ground(scene: Scene) -> bool:
     return len(scene.bodies) == 1 or any(rod.a < 0 for rod in scene.rods)
 
 
@@ -122,7 +122,7 @@ def _axes(up: Numbers) -> Numbers:
     return np.stack([first, np.cross(up, first), up])
 
 
-def _facing(camera: Camera, normal: Numbers) -> Camera:
+def _face_plane(camera: Camera, normal: Numbers) -> Camera:
     """Return the camera that looks at a plane face on, with the vertical or the second axis of the ground upwards."""
     up = camera.axes[2]
     if abs(float(normal @ up)) > 0.5:

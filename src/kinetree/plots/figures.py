@@ -205,7 +205,7 @@ def metadata(path: Path) -> dict[str, str] | None:
     return None if key is None else {key: "Kinetree"}
 
 
-# --- Figures that appear as those of pyplot do: in a notebook, and in a script at plt.show() ---
+# --- Figures that appear like pyplot's: in a notebook, and in a script at plt.show() ---
 
 MOST = 20
 """The most figures that stay open in pyplot, where its own number, above which it warns, is switched off."""
@@ -228,7 +228,7 @@ class Picture(Figure):
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot and "inline" in matplotlib.get_backend():
             pyplot.close(self)
-        return {}  # the picture is that of the notebook's own format, or of _repr_png_
+        return {}  # the picture has the notebook's own format, or of _repr_png_
 
     def _repr_png_(self) -> bytes:
         """Return the picture for notebooks that do not use pyplot."""
@@ -238,7 +238,7 @@ class Picture(Figure):
 
 
 def open_in_pyplot(figure: Picture) -> None:
-    """Add a figure to those of pyplot, and close the oldest of ours above the number at which pyplot warns.
+    """Add a figure to pyplot's, and close the oldest of ours above the number at which pyplot warns.
 
     Threads other than the main one must not open windows; their figures are only returned.
     """

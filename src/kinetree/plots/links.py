@@ -94,7 +94,7 @@ def cut_solids(loops: Sequence[Loop], body: str, r: float) -> list[Mesh]:
 
 
 def cut_rods(loops: Sequence[Loop], index: Mapping[str, int], r: float) -> list[Rod]:
-    """Return the bars of loops: those of fixed length, and those along which the ends may slide apart."""
+    """Return the bars of loops: bars of fixed length, and bars along which the ends may slide apart."""
     return [
         Rod(
             index[loop.body_a],
@@ -123,7 +123,7 @@ STEEL = "#747b86"
 SLIM, THINNEST, THICKEST = 0.07, 0.011, 0.028
 """The radius of a coil relative to its first length, and its bounds relative to the size of the mechanism."""
 INNER, PLAIN, PIN = 0.5, 0.6, 0.4
-"""Radii relative to that of a coil: of a damper inside of it, of dampers and actuators alone, of pins at both ends."""
+"""Radii relative to a coil's: of a damper inside of it, of dampers and actuators alone, of pins at both ends."""
 
 
 def between_points(forces: Sequence[ForceElement], joints: Sequence[Joint]) -> list[ForceElement]:
@@ -167,7 +167,7 @@ def at(poses: Numbers, body: int, point: Point) -> Numbers:
 
 
 def _solids(element: ForceElement) -> list[tuple[str, float, str]]:
-    """Return the solids of an element: name, radius relative to that of a coil, and color."""
+    """Return the solids of an element: name, radius relative to a coil's, and color."""
     if element.kind == "linear_actuator":
         return [("actuator", PLAIN, DARK)]
     given = dict(element.coefficients)

@@ -68,7 +68,7 @@ def box(size: ArrayLike) -> Mesh:
 def cylinder(radius: float, length: float, *, sides: int = 24) -> Mesh:
     """Return a centered cylinder along z."""
     h = length / 2.0
-    return _turned(
+    return _revolve(
         [
             [(0.0, -h, 0.0, -1.0), (radius, -h, 0.0, -1.0)],
             [(radius, -h, 1.0, 0.0), (radius, h, 1.0, 0.0)],
@@ -82,7 +82,7 @@ def cone(radius: float, length: float, *, sides: int = 24) -> Mesh:
     """Return a cone along z with its tip up, centered between base and tip."""
     h, slant = length / 2.0, float(np.hypot(radius, length))
     r, z = length / slant, radius / slant
-    return _turned(
+    return _revolve(
         [[(0.0, -h, 0.0, -1.0), (radius, -h, 0.0, -1.0)], [(radius, -h, r, z), (1e-9 * radius, h, r, z)]], sides
     )
 
@@ -99,7 +99,7 @@ def capsule(radius: float, length: float, *, sides: int = 24) -> Mesh:
     if length > 0:
         rings.insert(len(rings) // 2 + 1, (0.0, length / 2.0))
     c, s = np.cos, np.sin
-    return _turned([[(abs(radius * c(a)), radius * s(a) + z, c(a), s(a)) for a, z in rings]], sides)
+    return _revolve([[(abs(radius * c(a)), radius * s(a) + z, c(a), s(a)) for a, z in rings]], sides)
 
 
 def tube(path: ArrayLike, radius: ArrayLike, *, sides: int = 6) -> Mesh:
@@ -126,7 +126,7 @@ def tube(path: ArrayLike, radius: ArrayLike, *, sides: int = 6) -> Mesh:
     )
 
 
-def _turned(strips: list[list[tuple[float, float, float, float]]], sides: int) -> Mesh:
+def _revolve(strips: list[list[tuple[float, float, float, float]]], sides: int) -> Mesh:
     """Return the surface of revolution about z of profiles (r, z, normal's r, normal's z), upward on the outside."""
     angles = np.arange(sides) * (2.0 * pi / sides)
     cos, sin = np.cos(angles), np.sin(angles)

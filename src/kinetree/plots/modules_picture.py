@@ -77,7 +77,7 @@ def _layout(mechanism: Mechanism) -> list[_Box]:
     chains = topology.modules(mechanism)
     last = {chain[-1]: m for m, chain in enumerate(chains)}
     parents = [last.get(mechanism.parents[chain[0]], -1) for chain in chains]
-    shown = [_shown(chain) for chain in chains]
+    shown = [_shorten_chain(chain) for chain in chains]
     widths = [_width(mechanism, chain) for chain in shown]
     heights = [len(chain) * (LINK + GAP) - GAP + 2 * MARGIN for chain in shown]
     below = [[c for c, p in enumerate(parents) if p == m] for m in range(len(chains))]
@@ -98,7 +98,7 @@ def _layout(mechanism: Mechanism) -> list[_Box]:
     return out
 
 
-def _shown(chain: tuple[int, ...]) -> tuple[int | None, ...]:
+def _shorten_chain(chain: tuple[int, ...]) -> tuple[int | None, ...]:
     return chain if len(chain) <= MOST else (*chain[: MOST - 5], None, *chain[-4:])
 
 

@@ -23,7 +23,7 @@ MOST = 16
 """The most solutions in one figure."""
 VIEWS = ((0, 1), (0, 2), (1, 2))
 FLAT = 1e-6
-"""The extent of a drawing along one axis, in parts of the largest, below which the mechanism is planar."""
+"""The extent of a drawing along one axis, relative to the largest, below which the mechanism is planar."""
 
 
 def solutions_plot(found: AllSolutions, path: str | Path | None = None, *, heading: str | None = None) -> Any:
@@ -117,7 +117,7 @@ def workspace_plot(found: Workspace, path: str | Path | None = None, *, heading:
 LARGEST = 6
 """The most joints in one figure, those with the largest torques without the forces."""
 SAME = 1e-9
-"""The largest change of a torque by the forces, in parts of it, that is not shown."""
+"""The largest relative change of a torque by the forces that is not shown."""
 ROUNDING = 1e-14
 """The part of the largest torque below which an RMS is rounding error: some eps per operation."""
 WORDS = {"N m": "torque", "N": "force"}
@@ -126,7 +126,7 @@ CURVES = (("with springs and other forces", "residual", "-"), ("gravity alone", 
 
 def balance_plot(found: Balance, path: str | Path | None = None, *, heading: str | None = None) -> Any:
     """Draw the torques of joints that the forces act on, and return the figure; write it to `path` if given."""
-    shown = _shown(found)
+    shown = _select_torques(found)
     with _style():
         figure = (_curves if len(found.over) == 1 else _maps)(found, shown)
         over = " and ".join(name for name, _ in found.over)
@@ -135,7 +135,7 @@ def balance_plot(found: Balance, path: str | Path | None = None, *, heading: str
     return finish_figure(figure, path)
 
 
-def _shown(found: Balance) -> list[int]:
+def _select_torques(found: Balance) -> list[int]:
     """Return the joints to draw: those whose torques the forces change, or all if there are none."""
     largest = np.maximum(found.peak_without, found.peak)
     change = np.abs(found.residual - found.without).reshape(-1, len(found.axes)).max(axis=0)

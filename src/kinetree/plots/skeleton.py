@@ -40,11 +40,11 @@ Reader = Callable[[Shape, Any], Mesh]
 
 @dataclass(frozen=True)
 class Scene:
-    """One mesh per body in its frame, that of the ground last; rods between points; tips (body, point) with trails.
+    """One mesh per body in its frame, the ground's mesh last; rods between points; tips (body, point) with trails.
 
     Rods are also the springs, dampers and actuators between points. `size` is the characteristic length of the drawing
-    [m], `up` the direction opposite to gravity, `normal` that of the plane of a planar mechanism. `cuts` are solids of
-    cut joints that are not part of the meshes of bodies.
+    [m], `up` the direction opposite to gravity, `normal` perpendicular to the plane of a planar mechanism. `cuts`
+    are solids of cut joints that are not part of the meshes of bodies.
     """
 
     bodies: tuple[Mesh, ...]

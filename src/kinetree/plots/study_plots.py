@@ -24,7 +24,7 @@ COLOR_MAP = "viridis"
 MOST_LINES = 2000
 """The most lines of parallel coordinates: more would cover each other. The best runs are among them."""
 MOST_POINTS = 50_000
-"""The most points of a scatter of runs; a Pareto front is that of all runs."""
+"""The most points of a scatter of runs; a Pareto front takes all runs."""
 FRONT = "#c8553d"
 
 

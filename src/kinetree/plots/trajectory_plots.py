@@ -325,7 +325,7 @@ def split_by_unit(run: Trajectory, group: tuple[str, ...]) -> list[Curves]:
     """Return the curves of columns, or of parts of a column, grouped by unit."""
     found: dict[str, Curves] = {}
     for name in group:
-        for label, values, unit in _labeled(run, name):
+        for label, values, unit in _label_entries(run, name):
             curves = found.setdefault(unit, Curves(unit, [], []))
             curves.labels.append(label)
             curves.values.append(values)
@@ -346,7 +346,7 @@ def draw_curves(axes: Any, run: Trajectory, curves: Curves, title: str) -> None:
     _fit(axes, run.t, np.stack(curves.values))
 
 
-def _labeled(run: Trajectory, name: str) -> list[tuple[str, Numbers, str]]:
+def _label_entries(run: Trajectory, name: str) -> list[tuple[str, Numbers, str]]:
     """Return label, values and unit of each entry of a column, or of a part of one."""
     values = run[name]
     lead = 1 if name.partition(".")[0] == "reference" else run.q.ndim - 1

@@ -61,7 +61,7 @@ def waterfall(
 
 
 def _shares(ledger: Any, by: str, shown: list[int]) -> dict[str, tuple[np.ndarray, str]]:
-    """Return the steps, each with its color; the last ones are those of the drives."""
+    """Return the steps, each with its color; the last ones belong to the drives."""
     parts = ledger.by_cause if by == "cause" else {**ledger.by_body, "armature": ledger.armature}
     size = float(np.abs(ledger.parts).max(initial=0.0)) or 1.0
     out = {}

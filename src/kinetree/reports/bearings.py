@@ -112,10 +112,10 @@ def _bearing(
     values = {part: x if x.max() > noise else np.zeros_like(x) for part, x in split_wrench(wrench, axes).items()}
     peaks = {part: highest(t, x) for part, x in values.items()}
     means = {part: rms(t, x) for part, x in values.items()}
-    return BearingLoad(*names, _shared(unique, axes), peaks, means, t, values)
+    return BearingLoad(*names, _shared_axes(unique, axes), peaks, means, t, values)
 
 
-def _shared(unique: NDArray[np.bool_], axes: Numbers | None) -> tuple[str, ...]:
+def _shared_axes(unique: NDArray[np.bool_], axes: Numbers | None) -> tuple[str, ...]:
     """Return the parts to which components contribute that motion does not determine in some state."""
     vague = np.logical_not(np.logical_and.reduce(unique, axis=0))
     out = [total for total, entries in (("force", vague[3:]), ("moment", vague[:3])) if entries.any()]
@@ -148,7 +148,7 @@ def one_axis(data: tuple[str, ...]) -> bool:
 
 
 def _free_parts(joint) -> tuple[str, ...]:
-    """Return the parts along which a joint moves freely: those of single rotations and translations."""
+    """Return the parts along which a joint moves freely, for single rotations and translations."""
     kind = joint_kinds.kind(joint.kind)
     motion = kind.motion(joint, kind.neutral(joint), (0.0,) * kind.NV)
     out = []

@@ -11,7 +11,7 @@ from ..algebra.arrays import Numbers
 from ..errors import InputError
 from .catalogue import Catalogue, Part
 from .drives import DriveLoad
-from .measures import heating, rms
+from .measures import heating_load, rms
 
 MOST = 100_000
 """The most pairs of motors and gearboxes that are tried for one drive."""
@@ -57,12 +57,12 @@ class Candidate:
 
     @property
     def ratio(self) -> float:
-        """The speed of the motor by that of the joint [1, rad/m]."""
+        """The ratio of the motor's speed to the joint's [1, rad/m]."""
         return 1.0 if self.gear is None else self.gear.ratio
 
     @property
     def mass(self) -> float | None:
-        """The mass of motor and gearbox [kg]; None if that of one of them is unknown."""
+        """The mass of motor and gearbox [kg]; None if one of them is unknown."""
         masses = [part.mass for part in (self.motor, self.gear) if part is not None]
         return None if None in masses else float(sum(x for x in masses if x is not None))
 
@@ -73,7 +73,7 @@ class Candidate:
     def curve(self, speed: Numbers, *, continuous: bool = False) -> Numbers:
         """Return the largest force or torque at the joint that the motor allows at speeds of the joint [N m, N].
 
-        Losses of the gearbox are those of a motor that drives, and the acceleration of the rotor is left out.
+        The gearbox loses power as with a motor that drives, and the acceleration of the rotor is left out.
         """
         share = 1.0 if self.gear is None else self.gear.efficiency
         at_motor = available(self.motor, np.abs(speed) * self.ratio)
@@ -137,7 +137,7 @@ def _candidate(
     torque, speed, t = motor_torque(drive, armature, inertia, gear), ratio * np.abs(drive.speed), drive.t
 
     def steady(values: Numbers) -> float:
-        return rms(t, values) if thermal_time is None else heating(t, values, thermal_time)
+        return rms(t, values) if thermal_time is None else heating_load(t, values, thermal_time)
 
     margins = [
         _tightest("motor peak", available(motor, speed), np.abs(torque), "N m", t, speed <= motor.max_speed),

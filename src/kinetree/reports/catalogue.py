@@ -53,8 +53,8 @@ MOST_PARTS = 2000
 class Part:
     """A motor, a gearbox or a screw, in SI units.
 
-    The torques of a motor are those of its shaft, those of a gearbox (forces of a screw) those of its output; the
-    speed of a gearbox or screw is that of its input, at which its inertia acts. A motor has its full peak torque up to
+    The torques of a motor act at its shaft, the torques of a gearbox (forces of a screw) at its output; the speed
+    of a gearbox or screw is the speed of its input, at which its inertia acts. A motor has its full peak torque up to
     `base_speed`; from there to `max_speed` it falls linearly to zero.
     """
 

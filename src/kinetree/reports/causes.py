@@ -83,10 +83,10 @@ SINGULAR = 1e-9
 class Causes:
     """The torques of the drives by cause: `shares` has [nt, nv] for each of CAUSES, which add up to the efforts.
 
-    `traced` is whether forces through loops are traced back to their causes: the shares of a drive are then those of
-    the whole mechanism, as the loops transmit them to it. This needs as many drives as degrees of freedom. `rounding`
-    is the largest difference between an effort and the sum of its shares, relative to the largest sum of their
-    magnitudes.
+    `traced` is whether forces through loops are traced back to their causes: the shares of a drive are then the shares
+    of the whole mechanism, as the loops transmit them to it. This needs as many drives as degrees of freedom.
+    `rounding` is the largest difference between an effort and the sum of its shares, relative to the largest sum of
+    their magnitudes.
     """
 
     shares: dict[str, Numbers]
@@ -149,7 +149,7 @@ def causes(run: Trajectory, own: Acting) -> tuple[Causes, bool]:
     shares: dict[str, Numbers] = dict(zip(CAUSES, parts, strict=True))
     basis = _transmission(run, efforts)
     if basis is not None:
-        shares = {name: _transmitted(basis, share) for name, share in shares.items()}
+        shares = {name: _transmit(basis, share) for name, share in shares.items()}
     size = float(np.sum([np.abs(x) for x in shares.values()], axis=0).max(initial=0.0))
     gap = float(np.abs(np.sum(list(shares.values()), axis=0) - efforts).max(initial=0.0))
     return Causes(shares, basis is not None, gap / size if size > 0 else gap), acts
@@ -178,7 +178,7 @@ def _transmission(run: Trajectory, efforts: Numbers) -> tuple[list[int], Numbers
     return driven, np.linalg.solve(own, np.swapaxes(N, -1, -2))
 
 
-def _transmitted(basis: tuple[list[int], Numbers], share: Numbers) -> Numbers:
+def _transmit(basis: tuple[list[int], Numbers], share: Numbers) -> Numbers:
     driven, T = basis
     out = np.zeros_like(share)
     out[:, driven] = (T @ share[..., None])[..., 0]

@@ -10,7 +10,7 @@ from ..algebra.arrays import Numbers
 from ..model.axes import axis_labels, axis_names
 from ..results.columns import EFFORTS
 from ..results.trajectory import Trajectory
-from .measures import Extreme, extreme, heating, highest, mean, rms, share_above, work
+from .measures import Extreme, extreme, heating_load, highest, mean, rms, share_above, work
 
 LOADED = 0.05
 """The part of its peak above which a force or torque counts as a load in the duty cycle."""
@@ -26,7 +26,7 @@ class DriveLoad:
 
     `effort` is its force or torque [nt] in `unit`, N or N m, `speed` that of the joint in `speed_unit`. Power [W] is
     their product, positive if the drive delivers it. `continuous` is the RMS over the run, `thermal` the value that
-    `heating` finds with a time constant, None without one. `delivered` and `regenerated` are energies [J], both
+    `heating_load` finds with a time constant, None without one. `delivered` and `regenerated` are energies [J], both
     positive. `duty` is the share of the time in which the effort exceeds LOADED of its peak; `motoring` and `braking`
     are the shares in which the power is positive and negative.
     """
@@ -110,7 +110,7 @@ def _load(
         *names,
         peak=peak,
         continuous=rms(t, effort),
-        thermal=None if thermal_time is None else heating(t, effort, thermal_time),
+        thermal=None if thermal_time is None else heating_load(t, effort, thermal_time),
         peak_speed=extreme(t, speed),
         rms_speed=rms(t, speed),
         peak_power=_at_least_zero(highest(t, power)),

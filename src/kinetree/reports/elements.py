@@ -97,8 +97,8 @@ def _between_points(
     run: Trajectory, name: str, force: Any, values: dict[str, Any], wrenches: Numbers, twists: Numbers
 ) -> ElementLoad:
     """Return the load of an element, and add its wrenches to those on the bodies."""
-    a, va = _moving(run, force.body_a, resolve_parts(force.point_a, values), twists)
-    b, vb = _moving(run, force.body_b, resolve_parts(force.point_b, values), twists)
+    a, va = _point_motion(run, force.body_a, resolve_parts(force.point_a, values), twists)
+    b, vb = _point_motion(run, force.body_b, resolve_parts(force.point_b, values), twists)
     d = b - a
     length = np.sqrt((d * d).sum(axis=-1) + TINY**2)
     direction = d / length[:, None]
@@ -127,7 +127,7 @@ def _between_points(
     )  # fmt: skip
 
 
-def _moving(run: Trajectory, body: str, point: Any, twists: Numbers) -> tuple[Numbers, Numbers]:
+def _point_motion(run: Trajectory, body: str, point: Any, twists: Numbers) -> tuple[Numbers, Numbers]:
     """Return positions [nt, 3] and velocities [nt, 3] of a point of a body, in the axes of the ground."""
     place = np.array(point, dtype=float)
     if body == GROUND:

@@ -29,7 +29,7 @@ from .measures import rms
 from .page_parts import Curve, Mark, chart, motion_data, motion_section, report_html, section, write_page
 from .report import LoadReport
 
-# --- Charts of a load report: those of a drive, the torque-speed plane, and bearing loads ---
+# --- Charts of a load report: loads of a drive, the torque-speed plane, and bearing loads ---
 
 SHOWN = 2
 """The most candidates whose curves are drawn in a torque-speed plane."""
@@ -73,10 +73,10 @@ def drive_charts(report: LoadReport, drive: DriveLoad) -> str:
         marks=_power_marks(drive),
         filled=True,
     )
-    return load + causes + speed + power + plane(report, drive) + _reading(report, drive)
+    return load + causes + speed + power + plane(report, drive) + _describe_drive(report, drive)
 
 
-def _reading(report: LoadReport, drive: DriveLoad) -> str:
+def _describe_drive(report: LoadReport, drive: DriveLoad) -> str:
     """Return figures of a drive that no chart shows and, for the first drive, how to read the torque-speed plane."""
     share = f"{100 * drive.motoring:.0f} % of the time, takes power back {100 * drive.braking:.0f} %"
     facts = [f"The drive delivers power {share}, and is loaded {100 * drive.duty:.0f} % of the time (duty)."]
@@ -154,15 +154,15 @@ def bearing_charts(bearings: Sequence[BearingLoad]) -> str:
         forces, moments = (
             (("radial", "axial"), ("bending", "torsion")) if bearing.has_axis else (("force",), ("moment",))
         )
-        out.append(_carried(bearing, forces, "force", "N", ("c0", "c1 dashed"), least["force"]))
-        out.append(_carried(bearing, moments, "moment", "N m", ("c2", "c3 dashed"), least["moment"]))
+        out.append(_carried_parts_chart(bearing, forces, "force", "N", ("c0", "c1 dashed"), least["force"]))
+        out.append(_carried_parts_chart(bearing, moments, "moment", "N m", ("c2", "c3 dashed"), least["moment"]))
     return "".join(out)
 
 
-def _carried(
+def _carried_parts_chart(
     bearing: BearingLoad, parts: tuple[str, ...], word: str, unit: str, looks: tuple[str, ...], least: float
 ) -> str:
-    """Return a chart of some parts of a bearing's load without those of the drive; "" if none exceeds the least."""
+    """Return a chart of some parts of a bearing's load without the drive's parts; "" if none exceeds the least."""
     shown = [p for p in parts if p not in bearing.drives and bearing.peaks[p].value > least]
     if not shown:
         return ""
@@ -236,7 +236,7 @@ def load_report_html(report: LoadReport) -> str:
 
 
 def _first_instant(report: LoadReport) -> float:
-    """Return the instant that the page shows first: that of the peak of the strongest drive, or of a bearing."""
+    """Return the instant that the page shows first: the peak of the strongest drive, or of a bearing."""
     if report.driven:
         return max(report.driven, key=lambda d: max(d.peak_power.value, d.peak_braking.value)).peak.t
     if report.bearings:

@@ -72,7 +72,7 @@ def share_above(t: Numbers, values: Numbers, level: float) -> float:
     return float((part * np.diff(t)).sum() / (t[-1] - t[0]))
 
 
-def heating(t: Numbers, values: Numbers, time_constant: float) -> float:
+def heating_load(t: Numbers, values: Numbers, time_constant: float) -> float:
     """Return the steady value that heats a winding as much as the hottest instant, if the run repeats without end.
 
     The heat x follows T dx/dt = values^2 - x with the time constant T [s], with straight lines between samples. A run
@@ -83,15 +83,15 @@ def heating(t: Numbers, values: Numbers, time_constant: float) -> float:
         return float(abs(values[0]))
     steps = np.diff(t) / time_constant
     decay = np.exp(-steps)
-    late = -np.expm1(-steps) / steps  # share of the first value in what the step adds; 1 - late is that of the last
+    late = -np.expm1(-steps) / steps  # share of the first value in what the step adds; 1 - late: of the last
     added = (late - decay) * square[:-1] + (1.0 - late) * square[1:]
-    path = np.concatenate([[0.0], _accumulated(decay, added)])
+    path = np.concatenate([[0.0], _accumulate(decay, added)])
     whole = np.exp(-(t - t[0]) / time_constant)
     start = path[-1] / -np.expm1(-(t[-1] - t[0]) / time_constant)  # the heat with which a repeated run begins and ends
     return float(np.sqrt((path + whole * start).max()))
 
 
-def _accumulated(decay: Numbers, added: Numbers) -> Numbers:
+def _accumulate(decay: Numbers, added: Numbers) -> Numbers:
     """Return x with x_k = decay_k x_(k-1) + added_k from zero."""
     if np.ptp(decay) <= 1e-9 * decay[0]:  # even steps, of which long runs have very many
         from scipy.signal import lfilter

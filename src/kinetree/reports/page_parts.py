@@ -92,7 +92,7 @@ def chart(
     if filled and curves:
         parts += [_area(box, curves[0], sign) for sign in (1.0, -1.0)]
     parts += [_band(box, band) for band in bands]
-    parts += [f'<path class="curve {c.look}" d="{_path(box, *_thinned(c.x, c.y))}"/>' for c in curves]
+    parts += [f'<path class="curve {c.look}" d="{_path(box, *_thin_out(c.x, c.y))}"/>' for c in curves]
     parts.append("</g>")
     parts += [_mark(box, mark) for mark in marks if math.isfinite(mark.x) and math.isfinite(mark.y)]
     if over_time:
@@ -172,7 +172,7 @@ def _numbers(values: Sequence[float]) -> list[str]:
     return [f"{x + 0.0:.{decimals}f}" for x in values]
 
 
-def _thinned(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+def _thin_out(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
     """Return few points of a curve that keep its extremes."""
     if len(x) <= POINTS:
         return x, y
@@ -189,13 +189,13 @@ def _path(box: _Box, x: Numbers, y: Numbers) -> str:
 
 
 def _band(box: _Box, band: Band) -> str:
-    x, low = _thinned(band.x, band.low)
-    back, high = _thinned(band.x, band.high)
+    x, low = _thin_out(band.x, band.low)
+    back, high = _thin_out(band.x, band.high)
     return f'<path class="band" d="{_path(box, x, low)}L{_path(box, back[::-1], high[::-1])[1:]}Z"/>'
 
 
 def _area(box: _Box, curve: Curve, sign: float) -> str:
-    x, y = _thinned(curve.x, curve.y)
+    x, y = _thin_out(curve.x, curve.y)
     part = np.maximum(sign * y, 0.0) * sign
     if not part.any():
         return ""
@@ -261,7 +261,7 @@ def motion_data(run: Trajectory, at: float, arrows: Any = True, share: Any = Non
 
 
 def report_html(data: dict[str, Any] | None, *, title: str, subtitle: str, summary: str, motion: str, body: str) -> str:
-    """Return a report as a page; `data` are those of its replay, None for a page without one, which has no script."""
+    """Return a report as a page; `data` describe its replay, None for a page without one, which has no script."""
     moving = data is not None
     script = bundle("page/report/report.js") if moving else ""
     style = texts([*(["js/stage.css"] if moving else []), "report/report.css"])

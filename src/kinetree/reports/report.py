@@ -75,15 +75,15 @@ class LoadReport:
 
     def drive(self, name: str) -> DriveLoad:
         """Return the load of a drive by the name of its joint, or of a degree of freedom: "base.x"."""
-        return _named("drive", name, self.drives)
+        return _find_part("drive", name, self.drives)
 
     def bearing(self, name: str) -> BearingLoad:
         """Return the load at a joint or loop by name."""
-        return _named("joint or loop", name, self.bearings)
+        return _find_part("joint or loop", name, self.bearings)
 
     def element(self, name: str) -> ElementLoad:
         """Return the load of a spring, damper or linear actuator by name."""
-        return _named("force element", name, self.elements)
+        return _find_part("force element", name, self.elements)
 
     def ranking(self, drive: str) -> tuple[Candidate, ...]:
         """Return the candidates of the catalogue for a drive, the best first."""
@@ -171,14 +171,14 @@ def load_report(
 
     `catalogue` has motors and gearboxes (docs/load-report.md lists its columns); candidates fit if all their margins
     are at least `safety`. `joints` selects joints and loops by name; the default is all. `thermal_time` [s] is the
-    thermal time constant of the motors: with it, continuous loads are those of the hottest instant instead of RMS
+    thermal time constant of the motors: with it, continuous loads are taken at the hottest instant instead of RMS
     values over the run. `forces` are springs and linear actuators that were given to `simulate`, to be listed too.
     `passive` adds friction, damping and springs of the mechanism to a run of inverse dynamics that left them out.
     `share` are compliances by joint or loop, as for `arm.loads`, for reactions that motion does not determine.
     """
-    run = _whole(run)
+    run = _cut_at_last_finite(run)
     run = with_passive_forces(run) if passive else run
-    wanted = _chosen(run, joints)
+    wanted = _select_joints(run, joints)
     thermal = None if thermal_time is None else positive(thermal_time, "thermal_time")
     safety = positive(safety, "safety")
     parts = catalogue if catalogue is None or isinstance(catalogue, Catalogue) else read_catalogue(catalogue)
@@ -202,7 +202,7 @@ def load_report(
     )  # fmt: skip
 
 
-def _whole(run: Any) -> Trajectory:
+def _cut_at_last_finite(run: Any) -> Trajectory:
     """Return a single run up to its last finite sample."""
     if not isinstance(run, Trajectory):
         raise InputError(
@@ -224,7 +224,7 @@ def _whole(run: Any) -> Trajectory:
     return run if count == len(run) else run[:count]
 
 
-def _chosen(run: Trajectory, joints: str | Sequence[str] | None) -> set[str]:
+def _select_joints(run: Trajectory, joints: str | Sequence[str] | None) -> set[str]:
     known = [*(j.name for j in run.system.joints), *(p.name for p in run.system.mechanism.loops)]
     if joints is None:
         return set(known)
@@ -238,7 +238,7 @@ def _chosen(run: Trajectory, joints: str | Sequence[str] | None) -> set[str]:
 def _notes(run: Trajectory, acts: bool, energy: EnergyBalance) -> tuple[str, ...]:
     notes = []
     if run.control is None:
-        notes.append("The run has no separate torques of drives: every joint torque counts as that of a drive.")
+        notes.append("The run has no separate torques of drives: every joint torque counts as the torque of a drive.")
     if not acts:
         notes.append(
             "Friction, damping and springs of the mechanism did not act in this run: the loads of the drives do not "
@@ -252,7 +252,7 @@ def _notes(run: Trajectory, acts: bool, energy: EnergyBalance) -> tuple[str, ...
     return tuple(notes)
 
 
-def _named(sort: str, name: str, parts: Sequence[Any]) -> Any:
+def _find_part(sort: str, name: str, parts: Sequence[Any]) -> Any:
     for part in parts:
         if part.name == name:
             return part

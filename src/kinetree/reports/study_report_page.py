@@ -108,7 +108,7 @@ def study_report(
         raise InputError(f"{path}: is not the name of a page; use one that ends with .html")
     found = summary_of(study, **options)
     name = str(study.about.get("mechanism", "study"))
-    case = _replayed(study, found) if replay else None
+    case = _choose_replay(study, found) if replay else None
     page = report_html(
         None if case is None else _motion_data(study, case),
         title=title or f"Study of {name}",
@@ -120,7 +120,7 @@ def study_report(
     return write_page(path, page)
 
 
-def _replayed(study: Study, found: Summary) -> Choice | None:
+def _choose_replay(study: Study, found: Summary) -> Choice | None:
     """Return the worst run by the first measure, if it can be evaluated again."""
     return None if study.plan is None or not found.worst else next(iter(found.worst.values()))[0]
 

@@ -34,7 +34,7 @@ class Column:
 
     @property
     def unit(self) -> str:
-        """The unit, or the units if those of the entries differ."""
+        """The unit, or the units of the entries if they differ."""
         return ", ".join(dict.fromkeys(self.units))
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ GIVEN = ("control", "reference", "wrenches", *CONTACTS)
 
 
 def columns(mechanism: Mechanism, *, given: Sequence[str] = ()) -> dict[str, Column]:
-    """Return the columns of the runs of a mechanism by name, including those of the `given` fields."""
+    """Return the columns of the runs of a mechanism by name, including the columns of the `given` fields."""
     bodies = [b.name for b in mechanism.bodies]
     listed = [
         _scalar("t", "s"),

@@ -142,7 +142,7 @@ class ContactResults:
 
     @property
     def impact_residuals(self) -> dict[str, float]:
-        """The largest residuals of the impulses of all impacts, in parts of the largest impulse or velocity."""
+        """The largest residuals of the impulses of all impacts, relative to the largest impulse or velocity."""
         worst = self._run.options.get("impact_residuals", (0.0, 0.0, 0.0))
         return dict(zip(RESIDUALS, map(float, worst), strict=True))
 

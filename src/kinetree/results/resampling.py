@@ -29,7 +29,7 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
     samples.
     """
     if len(run) == 1:
-        return {name: getattr(run, name) for name in [*run._given(), *_shared(run)]}
+        return {name: getattr(run, name) for name in [*run._given(), *_shared_columns(run)]}
     k = np.clip(np.searchsorted(run.t, times, side="right") - 1, 0, len(run) - 2)
     h = (run.t[k + 1] - run.t[k])[:, None]
     s = ((times - run.t[k])[:, None]) / h
@@ -49,7 +49,7 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
     for at in quaternions(mechanism):
         q[..., at] /= np.linalg.norm(q[..., at], axis=-1, keepdims=True)
     out = {"q": q, "qd": qd}
-    for name in {*run._given(), *_shared(run)} - set(out):
+    for name in {*run._given(), *_shared_columns(run)} - set(out):
         values = getattr(run, name)
         if is_zeros(values):
             out[name] = np.broadcast_to(values.flat[0], (*run.shape, len(times), *values.shape[len(run.shape) + 1 :]))
@@ -63,7 +63,7 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
     return out
 
 
-def _shared(run: Trajectory) -> list[str]:
+def _shared_columns(run: Trajectory) -> list[str]:
     """Return the names of the arrays that all runs of a batch share."""
     return [] if run.reference is None else ["reference"]
 

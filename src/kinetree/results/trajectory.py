@@ -27,7 +27,7 @@ SAMPLED = {
     "q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2, "contact_forces": 2,
     "contact_gaps": 1, "contact_residuals": 1,
 }  # fmt: skip
-"""The arrays with a row per sample of each run, and their number of axes after that of time."""
+"""The arrays with a row per sample of each run, and their number of axes after the time axis."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +37,7 @@ class Trajectory:
     `torque` [..., nt, nv] are the joint torques that acted, None for none. `control` [..., nt, nv] is their part from
     the drives, None if unknown. `parameters` [np] or [..., np] are the values of the free parameters, [nt, np] in a
     single run in which they change with time. `accelerations` [..., nt, nv] and `wrenches` [..., nt, nb, 6] include
-    other forces of the simulation; without them, "qdd" and "reactions" are those of the torques alone. Torque, control,
+    other forces of the simulation; without them, "qdd" and "reactions" follow from the torques alone. Torque, control,
     accelerations and wrenches may be functions (field, run) -> array, which are called at the first use. `reference`
     [nt, nq] is the desired motion of the control, NaN where a joint is not driven. Runs with contacts also have
     `contact_forces` [..., nt, nc, 3] along normal and tangents, `contact_gaps` [..., nt, nc] and `contact_residuals`
@@ -186,7 +186,7 @@ class Trajectory:
     def __getitem__(self, key):
         """Return a column, a part of one, or a slice of the samples."""
         if isinstance(key, slice):
-            return self._sliced(key)
+            return self._slice(key)
         if not isinstance(key, str):
             raise InputError(
                 f"a run has no item {key!r}; give a column's name or a slice of samples, and take a run of a batch "
@@ -258,7 +258,7 @@ class Trajectory:
         """Return the arrays of the run by name; those that were not used yet as their Source."""
         return {name: value for name in SAMPLED if (value := vars(self)[name]) is not None}
 
-    def _sliced(self, key: slice) -> Trajectory:
+    def _slice(self, key: slice) -> Trajectory:
         changed = {
             name: value if callable(value) else value[(..., key, *(slice(None),) * SAMPLED[name])]
             for name, value in self._given().items()
@@ -305,7 +305,7 @@ class Trajectory:
     def page(self, path: str | Path | None = None, **options) -> Any:
         """Return a web page that replays the run and computes on from it; with a `path`, write it there.
 
-        Notebooks show the page, and `.save("page.html")` writes it. Options are those of `replay`, and `kernel`.
+        Notebooks show the page, and `.save("page.html")` writes it. It takes the options of `replay`, and `kernel`.
         """
         return picture("run_page")(self, path, **options)
 

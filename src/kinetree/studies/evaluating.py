@@ -23,7 +23,7 @@ class EvaluatedRuns:
     """A batch of runs with their rows among all runs of the block, and the outcome and end [s] of all of them.
 
     Rows without a run could not start, or did not follow their motion. `status` has the codes of Outcomes, `failed_at`
-    is NaN for runs that finished. `reasons` are those of simulated runs that stopped or are in doubt, by row.
+    is NaN for runs that finished. `reasons` has why simulated runs stopped or are in doubt, by row.
     """
 
     run: Trajectory | None
@@ -99,17 +99,17 @@ def join_blocks(blocks: list[Block], plan: Plan) -> Block:
 
 def _block(plan: Plan, values: dict[str, Numbers], count: int) -> Block:
     evaluated = plan.evaluation.evaluate(values)
-    found, bad = _measured(plan, evaluated, count)
+    found, bad = _measure_block(plan, evaluated, count)
     status = evaluated.status.copy()
     status[bad & (status == Outcome.FINISHED)] = Outcome.NOT_A_NUMBER
     for x in found.values():
         x[status != Outcome.FINISHED] = np.nan
     return Block(
-        found, status, evaluated.failed_at, {kept.name: _samples(kept, evaluated, count) for kept in plan.kept}
+        found, status, evaluated.failed_at, {kept.name: _kept_samples(kept, evaluated, count) for kept in plan.kept}
     )
 
 
-def _samples(kept: Kept, evaluated: EvaluatedRuns, count: int) -> Numbers:
+def _kept_samples(kept: Kept, evaluated: EvaluatedRuns, count: int) -> Numbers:
     """Return a stored column of a block, NaN where there is no run."""
     found = np.full((count, *kept.shape), np.nan)
     if evaluated.run is not None:
@@ -117,7 +117,7 @@ def _samples(kept: Kept, evaluated: EvaluatedRuns, count: int) -> Numbers:
     return found
 
 
-def _measured(plan: Plan, evaluated: EvaluatedRuns, count: int) -> tuple[dict[str, Numbers], NDArray[np.bool_]]:
+def _measure_block(plan: Plan, evaluated: EvaluatedRuns, count: int) -> tuple[dict[str, Numbers], NDArray[np.bool_]]:
     """Return all measures of a block, NaN for runs without any, and which runs have one that is not finite."""
     found = {name: np.full(count, np.nan) for name in plan.measures}
     if evaluated.run is not None:

@@ -170,10 +170,10 @@ def is_smooth(objective: Objective) -> bool:
 
 
 def exact_slopes(series: Series) -> Callable[[Objective, Numbers], tuple[Judged, Numbers, Numbers]]:
-    """Return the function of a design, the gradient of its cost and those of its margins, from columns."""
+    """Return the function of a design, the gradients of its cost and of its margins, from columns."""
 
     def slopes(objective: Objective, x: Numbers) -> tuple[Judged, Numbers, Numbers]:
-        found, d = objective.judged(x[None]), len(x)
+        found, d = objective.judge(x[None]), len(x)
         count = objective.margins(found.measures).shape[-1]
         if not np.isfinite(found.cost[0]):
             return found, np.zeros(d), np.zeros((count, d))
@@ -196,7 +196,7 @@ def exact_slopes(series: Series) -> Callable[[Objective, Numbers], tuple[Judged,
 
 
 def _differentiable(simulated: Simulated) -> bool:
-    """Return whether the simulated runs have derivatives: those of trees whose coordinates are angles and lengths."""
+    """Return whether the simulated runs have derivatives: only trees whose coordinates are angles and lengths do."""
     system = simulated.system
     if system.closures or system.nq != system.nv:
         return False

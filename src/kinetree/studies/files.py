@@ -86,7 +86,7 @@ def _read_store(path: Path) -> Study:
 
 
 def _along(dims: dict[str, int], name: str, values: np.ndarray) -> tuple[str, np.ndarray]:
-    """Return the dimension of a quantity and its values along it, from those of all runs; NaN where none is stored."""
+    """Return the dimension of a quantity and its values along it, from all runs; NaN where none is stored."""
     dim = name if name in dims else list(dims)[-1]
     by_dim = np.moveaxis(values.reshape(tuple(dims.values())), list(dims).index(dim), 0).reshape(dims[dim], -1)
     first = np.argmax(np.isfinite(by_dim), axis=1)  # any finished shard

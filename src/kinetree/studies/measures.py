@@ -111,7 +111,7 @@ Measuring = Measure | Callable[[Trajectory], Any]
 """A measure as it is evaluated: a Measure, or a function of a batch of runs that returns a number per run."""
 
 
-def measuring(given: Any, name: str) -> Measuring:
+def read_measure(given: Any, name: str) -> Measuring:
     """Return a measure from a Measure, its text form such as "rms control.crank", or a function of runs."""
     if isinstance(given, Measure) or (callable(given) and not isinstance(given, type)):
         return given
@@ -137,7 +137,7 @@ def measures_of(system: Any, given: Any) -> dict[str, Measuring]:
     for name, one in given.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise InputError(f"the name of a measure is {brief(name)}; give an identifier, such as 'rms_torque'")
-        made = measuring(one, name)
+        made = read_measure(one, name)
         if isinstance(made, Measure):
             if made.reduction not in REDUCTIONS:
                 raise unknown_name("reduction", made.reduction, REDUCTIONS, where=f"measure {name!r}")

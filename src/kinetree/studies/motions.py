@@ -59,8 +59,8 @@ def torque_programs(
 ) -> tuple[Program, Program]:
     """Return the Programs (t, q, qd, qdd[, parameters]) -> control and -> (tau, wrenches) of a motion.
 
-    `control` are the torques of the actuated joints, tau those of all that acts in the joints, [nv] each. The wrenches
-    are those of the forces on the bodies, [nb, 6] in their frames.
+    `control` are the torques of the actuated joints, tau the torques of all that acts in the joints, [nv] each. The
+    wrenches are what the forces exert on the bodies, [nb, 6] in their frames.
     """
     nv, nb = mechanism.nv, len(mechanism.bodies)
     trace = Trace()
@@ -127,9 +127,9 @@ class AlongMotion:
     @cached_property
     def _wanted(self) -> Kinematics:
         """The driven coordinates, velocities and accelerations of all samples, [nt, nd] each."""
-        return self._driving(self.times)
+        return self._drive_references(self.times)
 
-    def _driving(self, times: Numbers) -> Kinematics:
+    def _drive_references(self, times: Numbers) -> Kinematics:
         return tuple(  # type: ignore[return-value]
             np.stack([np.broadcast_to(np.asarray(x, dtype=float), times.shape) for x in entries], axis=-1)
             for entries in self.drives.at(times)
@@ -143,7 +143,7 @@ class AlongMotion:
     @cached_property
     def motion_of_all(self) -> Kinematics:
         """The motion of all designs, if it is the same, [nt, .] each."""
-        q, qd, qdd = self._moved(None if self.nominal is None else self.nominal[None])
+        q, qd, qdd = self._solve_motion(None if self.nominal is None else self.nominal[None])
         return q[0], qd[0], qdd[0]
 
     def evaluate(self, values: dict[str, Numbers]) -> EvaluatedRuns:
@@ -159,18 +159,20 @@ class AlongMotion:
         rows = np.flatnonzero(~lost)
         own = parameters[rows] if parameters is not None and parameters.ndim > 1 else parameters
         closed = (
-            self._loaded((run.q[rows], run.qd[rows], np.asarray(run.accelerations)[rows]), own) if rows.size else None
+            self._add_loads((run.q[rows], run.qd[rows], np.asarray(run.accelerations)[rows]), own)
+            if rows.size
+            else None
         )
         return EvaluatedRuns(closed, rows, status, failed_at, {})
 
     def run(self, values: Numbers | None, count: int) -> Trajectory:
         """Return `count` designs along the motion; states after a loop stops closing are NaN."""
         if not self.same_for_all:
-            return self._loaded(self._moved(values), values)
+            return self._add_loads(self._solve_motion(values), values)
         q, qd, qdd = (np.broadcast_to(x, (count, *x.shape)) for x in self.motion_of_all)
-        return self._loaded((q, qd, qdd), values)
+        return self._add_loads((q, qd, qdd), values)
 
-    def _loaded(self, motion: Kinematics, values: Numbers | None) -> Trajectory:
+    def _add_loads(self, motion: Kinematics, values: Numbers | None) -> Trajectory:
         """Return a motion as a run, whose torques are computed when they are read."""
         q, qd, qdd = motion
         fields = dict.fromkeys(("torque", "control", "wrenches"), MotionLoads(self))
@@ -185,13 +187,13 @@ class AlongMotion:
         made = kept.part(key, lambda: torque_programs(self.system.mechanism, self.forces, self.actuated))
         return kept.native(made[0]), kept.native(made[1])
 
-    def _moved(self, values: Numbers | None) -> Kinematics:
+    def _solve_motion(self, values: Numbers | None) -> Kinematics:
         """Return q, qd and qdd [n, nt, .] of designs with parameters [n, np]."""
         if not self.system.closures:
             return self._tree()
         times, shown = self._instants
         entries, course = (self.drives.q, self.drives.v), Course(self.nominal, times, shown)
-        found = motion_of_designs(self.system, entries, self._driving(times), self.start, course, values)
+        found = motion_of_designs(self.system, entries, self._drive_references(times), self.start, course, values)
         return found.q, found.qd, found.qdd
 
     @cached_property

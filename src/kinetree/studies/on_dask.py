@@ -34,7 +34,7 @@ PASSES = 3
 
 
 def connect(on: Any) -> Any:
-    """Return a Dask client: the given one, or that of the address of a scheduler."""
+    """Return a Dask client: the given one, or one connected to the address of a scheduler."""
     if not isinstance(on, str):
         if not hasattr(on, "submit") or not hasattr(on, "scheduler_info"):
             raise InputError(
@@ -57,7 +57,7 @@ class OnDask:
     def __init__(self, client: Any, blob: bytes) -> None:
         """Send the plan to a worker, and let all workers load it."""
         self._client, self._blob, self._token = client, blob, os.urandom(4).hex()
-        self._plan = self._sent()
+        self._plan = self._send_plan()
         self._warm = [client.submit(warm_up, self._plan, workers=[x], pure=False) for x in client.nthreads()]
 
     def run(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> None:
@@ -67,15 +67,15 @@ class OnDask:
         """
         left = list(shards)
         for _ in range(PASSES):
-            left = self._given_up(store, left, done)
+            left = self._evaluate_once(store, left, done)
             if not left:
                 break
-            self._plan = self._sent()
+            self._plan = self._send_plan()
         else:
             raise InputError(f"shard {left[0]} of the study: Dask gave it up, because {WORDS}")
         _wait_for(store, shards)
 
-    def _given_up(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> list[int]:
+    def _evaluate_once(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> list[int]:
         """Evaluate shards, and return those that Dask gave up, because workers that had them died."""
         distributed = optional("distributed", "Studies on Dask", "studies")
         given = dict(zip(("path", "runs", "shard"), store_arguments(store), strict=True))
@@ -86,7 +86,7 @@ class OnDask:
         )  # fmt: skip
         futures, found = dict(zip(tasks, shards, strict=True)), []
         try:
-            for future in self._ended(distributed.as_completed(tasks), store):
+            for future in self._wait_in_turn(distributed.as_completed(tasks), store):
                 try:
                     future.result()
                 except distributed.KilledWorker:
@@ -100,7 +100,7 @@ class OnDask:
             self._client.cancel(list(futures))
         return found
 
-    def _ended(self, waiting: Any, store: Store) -> Iterator[Any]:
+    def _wait_in_turn(self, waiting: Any, store: Store) -> Iterator[Any]:
         """Yield tasks as they end; warn once if there has been no worker for a while."""
         idle, warned = time.monotonic(), False
         while not waiting.is_empty():
@@ -117,7 +117,7 @@ class OnDask:
                     cause = f" (workers had {died} when they died)" if died else ""
                     warnings.warn(f"the Dask cluster has no workers{cause}; the study waits for some", stacklevel=2)
 
-    def _sent(self) -> Any:
+    def _send_plan(self) -> Any:
         """Return the plan on a worker: a task, which is computed again if the worker that has its result dies."""
         with warnings.catch_warnings():  # advice on large graphs, to scatter data, which would be lost with a worker
             warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)

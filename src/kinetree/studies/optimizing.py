@@ -32,7 +32,7 @@ OPTIONS = option_names(StudyOptions, "samples", "seed", "store", "keep", *STORIN
 """The options of `study` that `optimize` takes: those that determine how a design is evaluated."""
 
 AT_BOUND = 1e-6
-"""The distance from a bound, in parts of its size, below which it counts as active."""
+"""The distance from a bound, relative to its size, below which it counts as active."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +145,7 @@ def optimize(
     """Return the design that minimizes a measure, with bounds (lo, hi) of its quantities and of other measures.
 
     `minimize` is the name of one of the `measures`, or a measure such as rms("control.lift"). `subject_to` has bounds
-    of measures by name: {"peak": (None, 50.0)}. The options of the evaluation are those of `study`: motion, simulate,
+    of measures by name: {"peak": (None, 50.0)}. The evaluation takes the options of `study`: motion, simulate,
     cycle, duration, parameters, actuated and others.
 
     The search is global first: differential evolution of a `population` from Sobol samples and the nominal design, each
@@ -156,7 +156,7 @@ def optimize(
     `optimum.confirmed()` compares the result with an independent sweep. Ctrl-C raises a KeyboardInterrupt whose
     `optimum` is the best design so far.
     """
-    measures, minimize = _named(measures, minimize)
+    measures, minimize = _name_measures(measures, minimize)
     bounds = _intervals(over)
     count = _population(population, len(bounds))
     for name in evaluation:
@@ -183,7 +183,7 @@ def optimize(
                 show(len(history))
 
             found, _ = evolve(objective, start, rng, generations, told)
-        best = _improved(objective, found.row(found.best), rng)
+        best = _improve_locally(objective, found.row(found.best), rng)
     except KeyboardInterrupt:
         if objective.leader is None:
             raise
@@ -193,10 +193,10 @@ def optimize(
     return _optimum(objective, best, own, history, bounds)
 
 
-def _improved(objective: Objective, best: Judged, rng: np.random.Generator) -> Judged:
+def _improve_locally(objective: Objective, best: Judged, rng: np.random.Generator) -> Judged:
     """Return the design after the local search from the best one of the global search."""
     if not np.isfinite(best.cost[0]):
-        raise _all_failed(objective.plan)
+        raise _explain_failure(objective.plan)
     series = series_of(objective)
     best, converged = polish_design(objective, best, differences if series is None else exact_slopes(series))
     if series is None or not converged or not is_smooth(objective):
@@ -206,7 +206,7 @@ def _improved(objective: Objective, best: Judged, rng: np.random.Generator) -> J
 
 def evaluate_nominal(objective: Objective, values: Numbers) -> dict[str, float] | None:
     """Return the measures of the nominal design, None if it fails."""
-    found = objective.judged(objective.unit(values)[None])
+    found = objective.judge(objective.unit(values)[None])
     return None if not np.isfinite(found.cost[0]) else {name: float(x[0]) for name, x in found.measures.items()}
 
 
@@ -225,7 +225,7 @@ def _optimum(objective: Objective, best: Judged, own, history: list[float], boun
     )  # fmt: skip
 
 
-def _named(measures: Mapping[str, Any] | None, minimize: Any) -> tuple[dict[str, Any], str]:
+def _name_measures(measures: Mapping[str, Any] | None, minimize: Any) -> tuple[dict[str, Any], str]:
     """Return all measures by name, and the name of the one to minimize."""
     known = dict(measures or {})
     if isinstance(minimize, str) and minimize in known:
@@ -263,7 +263,7 @@ def _nominal(plan: Plan) -> Numbers | None:
     return np.array([plan.nominal[plan.quantities.parameters[name]] for name in plan.space.names])
 
 
-def _all_failed(plan: Plan) -> InputError:
+def _explain_failure(plan: Plan) -> InputError:
     block = evaluate(plan, 0, 1)
     outcome = Outcome(int(block.status[0]))
     at = f" at t = {block.failed_at[0]:.6g} s" if np.isfinite(block.failed_at[0]) else ""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from .._support.checks import number, whole
 from .._support.identity import Unidentified, digest
-from .._support.options import stated
+from .._support.options import explain
 from .._support.version import VERSION
 from ..algebra.arrays import Numbers
 from ..errors import Advice, InputError, brief
@@ -39,8 +39,8 @@ from .space import Quantities, Space, quantities, space_of
 WHO = "study, whose varied parameters are in `over`"
 """The function in messages about the parameters that do not vary."""
 MEMORY = 128e6
-"""The memory of the states and torques of a block of runs [bytes]: small beside that of any machine, and enough for
-native batches to run at full speed."""
+"""The memory of the states and torques of a block of runs [bytes]: little for any machine, and enough for native
+batches to run at full speed."""
 
 SAMPLES = 201
 """The default number of samples of a motion: 200 steps."""
@@ -64,43 +64,47 @@ class StudyOptions:
     motion: Mapping[str, Reference] | None = None
     simulate: Mapping[str, Any] | None = None
     cycle: Mapping[str, Any] | None = None
-    duration: float | None = field(default=None, metadata=stated("Duration of a motion.", unit="s", tables=("motion",)))
+    duration: float | None = field(
+        default=None, metadata=explain("Duration of a motion.", unit="s", tables=("motion",))
+    )
     times: ArrayLike | None = field(
         default=None,
-        metadata=stated("Times of a motion, instead of its duration and steps.", unit="s", tables=("motion",)),
+        metadata=explain("Times of a motion, instead of its duration and steps.", unit="s", tables=("motion",)),
     )
     steps: int | None = field(
         default=None,
-        metadata=stated("Number of intervals. Default: 200 of a motion, 360 of a cycle.", tables=("motion", "cycle")),
+        metadata=explain("Number of intervals. Default: 200 of a motion, 360 of a cycle.", tables=("motion", "cycle")),
     )
     parameters: Named | None = field(
-        default=None, metadata=stated("Values of free parameters that do not vary, by name.")
+        default=None, metadata=explain("Values of free parameters that do not vary, by name.")
     )
     actuated: str | Sequence[str] | None = field(
         default=None,
-        metadata=stated("Joints with the torques of a motion. Default: the driven joints.", tables=("study",)),
+        metadata=explain("Joints with the torques of a motion. Default: the driven joints.", tables=("study",)),
     )
     forces: Force | Sequence[Force] | None = None
     passive: bool = field(
-        default=True, metadata=stated("Damping, friction, springs of the mechanism, or not.", tables=("study",))
+        default=True, metadata=explain("Damping, friction, springs of the mechanism, or not.", tables=("study",))
     )
     samples: int | None = field(
         default=None,
-        metadata=stated("Number of samples of quantities that are neither on grids nor in a table.", tables=("study",)),
+        metadata=explain(
+            "Number of samples of quantities that are neither on grids nor in a table.", tables=("study",)
+        ),
     )
-    seed: int = field(default=0, metadata=stated("Seed of the random numbers of samples.", tables=("study",)))
+    seed: int = field(default=0, metadata=explain("Seed of the random numbers of samples.", tables=("study",)))
     store: str | Path | None = field(
         default=None,
-        metadata=stated("A Zarr folder for the results; the same call goes on where it was interrupted or killed."),
+        metadata=explain("A Zarr folder for the results; the same call continues where it was interrupted or killed."),
     )
     keep: str | Sequence[str] = field(
-        default=(), metadata=stated("Columns that are stored over time.", tables=("study",))
+        default=(), metadata=explain("Columns that are stored over time.", tables=("study",))
     )
-    shard: int | None = field(default=None, metadata=stated("Number of runs that are computed and stored at a time."))
-    workers: int | None = field(default=None, metadata=stated("Number of processes that compute shards."))
+    shard: int | None = field(default=None, metadata=explain("Number of runs that are computed and stored at a time."))
+    workers: int | None = field(default=None, metadata=explain("Number of processes that compute shards."))
     on: Any = field(
         default=None,
-        metadata=stated(
+        metadata=explain(
             "Address of a Dask scheduler, tcp://HOST:8786, whose workers share the folder, or a Dask client."
         ),
     )
@@ -255,7 +259,7 @@ def plan_of(system: Any, over: Any, measures: Any, options: StudyOptions) -> Pla
     """Return the plan of a study from its arguments, after all checks that need no run."""
     o = options
     space = space_of(over, o.samples, o.seed)
-    system, parameters = _freed(system_of(system), space.names, o.parameters)
+    system, parameters = _free_varied(system_of(system), space.names, o.parameters)
     _refuse_ways(o)
     motion, times = o.motion, None
     if o.cycle is not None:
@@ -264,7 +268,7 @@ def plan_of(system: Any, over: Any, measures: Any, options: StudyOptions) -> Pla
         times = _times(o)
     made = Plan(
         system, space, measures_of(system, measures), parameters, motion, o.simulate, times,
-        _actuated(system, o.actuated), tuple(list_acting(o.forces, "forces", "apply")), flag(o.passive, "passive"),
+        _actuated_dofs(system, o.actuated), tuple(list_acting(o.forces, "forces", "apply")), flag(o.passive, "passive"),
         (o.keep,) if isinstance(o.keep, str) else tuple(o.keep),
     )  # fmt: skip
     _ = made.quantities, made.nominal, made.evaluation, made.kept
@@ -272,7 +276,7 @@ def plan_of(system: Any, over: Any, measures: Any, options: StudyOptions) -> Pla
     return made
 
 
-def _freed(system: Any, names: Sequence[str], parameters: Any) -> tuple[Any, Any]:
+def _free_varied(system: Any, names: Sequence[str], parameters: Any) -> tuple[Any, Any]:
     """Return a System whose varied numbers are free parameters, and given values of those that were free before."""
     mechanism = system.mechanism
     free = [p.name for p in mechanism.free_parameters]
@@ -338,7 +342,7 @@ def _revolution(options: StudyOptions) -> tuple[dict[str, Reference], Numbers]:
     return {cycle["drive"]: Hold(start, speed=speed)}, np.linspace(0.0, end, count)
 
 
-def _actuated(system: System, names: Any) -> tuple[int, ...] | None:
+def _actuated_dofs(system: System, names: Any) -> tuple[int, ...] | None:
     if names is None:
         return None
     from ..analysis.loops.actuation import dofs

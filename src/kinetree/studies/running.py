@@ -23,7 +23,7 @@ def stored_results(
 ) -> tuple[Block, bool]:
     """Return the results of a plan from its store, after the evaluation of all shards that are missing.
 
-    After Ctrl-C, the results are those of the shards that are finished, and the second value is True.
+    After Ctrl-C, the results cover the finished shards, and the second value is True.
     """
     workers, on, shard = options.workers, options.on, options.shard
     if workers is not None and on is not None:

@@ -53,7 +53,7 @@ def permute(seed: int, name: str, indices: np.ndarray, count: int) -> np.ndarray
     while beyond.any():
         left, right = out[beyond] >> half, out[beyond] & mask
         for one in keys:
-            left, right = right, left ^ (_mixed(right ^ one) & mask)
+            left, right = right, left ^ (_mix_bits(right ^ one) & mask)
         out[beyond] = (left << half) | right
         beyond = out >= count
     return out.astype(np.int64)
@@ -71,7 +71,7 @@ def sobol_points(seed: int, names: Sequence[str], start: int, stop: int) -> Numb
     return np.concatenate([first, sequence.random(stop - 1)]) if stop > 1 else first
 
 
-def _mixed(x: np.ndarray) -> np.ndarray:
+def _mix_bits(x: np.ndarray) -> np.ndarray:
     """Return 64-bit numbers with their bits mixed (the last step of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -91,7 +91,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Given:
-    """Values by sample, those of a column of a table."""
+    """Values by sample, from a column of a table."""
 
     values: tuple[float, ...]
 
@@ -228,7 +228,7 @@ def table(columns: Mapping[str, ArrayLike] | None = None, **more: ArrayLike) -> 
     return out
 
 
-def sampling(given: Any, name: str) -> Sampling:
+def read_sampling(given: Any, name: str) -> Sampling:
     """Return the sampling of a quantity as given: a sampling, or a list of values for a grid."""
     if isinstance(given, Sampling):
         return given

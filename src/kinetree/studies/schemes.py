@@ -75,7 +75,7 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Planned(Given):
-    """Values of a quantity by run, those of a scheme."""
+    """Values of a quantity by run, from a scheme."""
 
     scheme: Scheme
 

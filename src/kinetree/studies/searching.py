@@ -63,7 +63,7 @@ class Objective:
     leader: Judged | None = field(default=None, init=False)
     """The best of all designs so far; None without one whose cost is finite."""
 
-    def judged(self, x: Numbers) -> Judged:
+    def judge(self, x: Numbers) -> Judged:
         """Return designs of the unit cube [n, d] with cost and violation, by native batches."""
         x = np.atleast_2d(x)
         block = evaluate_values(self.plan, dict(zip(self.plan.space.names, self.quantities(x).T, strict=True)))
@@ -103,23 +103,23 @@ def scale(bounds: Bounds) -> float:
 
 
 SETTLED = 1e-3
-"""The largest extent of a population, in parts of the intervals, at which the global search ends: a local one is better
+"""The largest extent of a population, relative to the intervals, at which the global search ends: a local one is better
 from there."""
 
 STEP = 1e-4
-"""The step of central differences, in parts of the intervals: the errors of truncation and rounding are about 1e-8."""
+"""The step of central differences, relative to the intervals: the errors of truncation and rounding are about 1e-8."""
 
 NEIGHBORS = 32
 """The designs of a round of the neighborhood search, four batches of eight lanes."""
 
 SMALLEST = 1e-8
-"""The extent of the neighborhood, in parts of the intervals, at which the search ends."""
+"""The extent of the neighborhood, relative to the intervals, at which the search ends."""
 
 Told = Callable[[Judged], None]
 """A function that is called with the best design so far."""
 
 Slopes = Callable[[Objective, Numbers], tuple[Judged, Numbers, Numbers]]
-"""A function (objective, x [d]) -> the design, the gradient of the cost [d], and that of the margins [bounds, d].
+"""A function (objective, x [d]) -> the design, and the gradients of cost [d] and margins [bounds, d].
 
 `differences` serves all measures, `exact_slopes` those whose columns have derivatives."""
 
@@ -131,7 +131,7 @@ def evolve(
 
     Each generation is one native batch. A design is replaced by a better one: less violation first, then less cost.
     """
-    population = objective.judged(start)
+    population = objective.judge(start)
     count, axes = start.shape
     for generation in range(generations):
         told(population.row(population.best))
@@ -149,8 +149,8 @@ def evolve(
         tried = np.where(crossed, tried, x)
         outside = (tried < 0.0) | (tried > 1.0)
         tried = np.where(outside, 0.5 * (x + np.clip(tried, 0.0, 1.0)), tried)
-        found = objective.judged(tried)
-        population = _replaced(population, found, better(found, population))
+        found = objective.judge(tried)
+        population = _replace_rows(population, found, better(found, population))
     told(population.row(population.best))
     return population, generations
 
@@ -201,7 +201,7 @@ def differences(objective: Objective, x: Numbers) -> tuple[Judged, Numbers, Numb
     designs = np.concatenate(
         [x[None], np.where(np.eye(axes, dtype=bool), ahead, x), np.where(np.eye(axes, dtype=bool), behind, x)]
     )
-    found = objective.judged(designs)
+    found = objective.judge(designs)
     width = ahead - behind
     with np.errstate(invalid="ignore"):
         cost = (found.cost[1 : axes + 1] - found.cost[axes + 1 :]) / width
@@ -214,7 +214,7 @@ def narrow_search(objective: Objective, best: Judged, rng: np.random.Generator, 
     """Return the best design of a shrinking neighborhood, for measures with kinks such as peaks; never a worse one."""
     extent = 10.0 * SETTLED
     for _ in range(rounds):
-        found = objective.judged(np.clip(best.x + extent * rng.normal(size=(NEIGHBORS, best.x.shape[1])), 0.0, 1.0))
+        found = objective.judge(np.clip(best.x + extent * rng.normal(size=(NEIGHBORS, best.x.shape[1])), 0.0, 1.0))
         found = found.row(found.best)
         if better(found, best)[0]:
             extent = max(2.0 * float(np.abs(found.x - best.x).max()), SMALLEST)
@@ -226,7 +226,7 @@ def narrow_search(objective: Objective, best: Judged, rng: np.random.Generator, 
     return best
 
 
-def _replaced(population: Judged, found: Judged, where: np.ndarray) -> Judged:
+def _replace_rows(population: Judged, found: Judged, where: np.ndarray) -> Judged:
     return Judged(
         np.where(where[:, None], found.x, population.x),
         {name: np.where(where, found.measures[name], x) for name, x in population.measures.items()},

@@ -18,7 +18,7 @@ from .evaluating import Block, evaluate
 from .plan import Plan
 from .store import STATUS, Store, package
 
-# --- The memory of worker processes: that of a shard is kept for the next one ---
+# --- The memory of worker processes: what a shard used is kept for the next one ---
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Options of glibc's mallopt: unused memory that goes back to the system, and arrays that have memory of their own."""
@@ -83,7 +83,7 @@ def _arrays(plan: Plan, block: Block, start: int, stop: int) -> dict[str, np.nda
 def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, version: str, token: str) -> int:
     """Evaluate a shard on another machine that shares the file system; return its number.
 
-    The `token` is that of a call of the study: a shard on which workers of the same call died is refused at last.
+    The `token` identifies a call of the study: a shard on which workers of the same call died is refused at last.
     """
     if version != VERSION:
         raise InputError(

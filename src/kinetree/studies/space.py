@@ -20,7 +20,7 @@ from ..model.axes import axis_labels, axis_names
 from ..model.mechanism import Mechanism
 from ..results.files.content import memory
 from ..system import System
-from .samplings import Given, Grid, Sampling, Sobol, sampling, sobol_points
+from .samplings import Given, Grid, Sampling, Sobol, read_sampling, sobol_points
 
 SAMPLE = "sample"
 """The dimension of samples beside grids."""
@@ -43,7 +43,7 @@ class Space:
 
     @cached_property
     def dims(self) -> dict[str, int]:
-        """The sizes of the dimensions by name: one per grid, then that of the samples, if there are any."""
+        """The sizes of the dimensions by name: one per grid, then the number of samples, if there are any."""
         found = {name: len(own.values) for name, own in self.over if isinstance(own, Grid)}
         if len(found) < len(self.over):
             found[SAMPLE if found else RUN] = self.samples
@@ -95,7 +95,7 @@ def space_of(over: Any, samples: int | None, seed: int) -> Space:
     """Return the space of a study from the arguments of `study`."""
     if not isinstance(over, Mapping) or not over:
         raise InputError(f"over is {brief(over)}; give samplings by name, such as {{'k': grid(0.0, 1e3, 11)}}")
-    found = tuple((str(name), sampling(given, str(name))) for name, given in over.items())
+    found = tuple((str(name), read_sampling(given, str(name))) for name, given in over.items())
     rows = {len(own.values) for _, own in found if isinstance(own, Given)}
     if len(rows) > 1:
         raise InputError(f"over has tables of {sorted(rows)} rows; give tables of the same length")

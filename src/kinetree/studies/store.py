@@ -41,7 +41,7 @@ DIFFERENCES = {
     "evaluation": "the motion or the options of the simulation differ, or a function or number that they read",
     "keep": "the stored columns differ",
 }
-"""Messages for each part of a plan that is not that of an existing store."""
+"""Messages for each part in which a plan may differ from an existing store."""
 
 METADATA = "zarr.json"
 """The file with the metadata of a store and, consolidated, of all its arrays."""
@@ -287,7 +287,7 @@ MEMORY = 128e6
 
 
 def prepare_store(plan: Plan, path: str | Path, shard: int | None) -> Store:
-    """Return the store of a plan, created unless it exists; that of another study is refused."""
+    """Return the store of a plan, created unless it exists; the store of another study is refused."""
     path = Path(path)
     if path.exists():
         return open_store(plan, path, shard)
@@ -331,7 +331,7 @@ def _create(plan: Plan, path: Path, store: Store) -> None:
 
 
 def _sort_members(file: Path) -> None:
-    """Sort the arrays in the metadata of a group, whose order is otherwise that of the folder."""
+    """Sort the arrays in the metadata of a group, which otherwise have the order of the folder."""
     data = json.loads(file.read_text())
     listed = data["consolidated_metadata"]["metadata"]
     data["consolidated_metadata"]["metadata"] = dict(sorted(listed.items()))

@@ -14,13 +14,13 @@ from tolerance import assert_close
 def test_polynomials_have_the_motion_and_its_rates():
     """Fit exponentials, and find them and two derivatives between the nodes."""
     rates = np.array([0.7, -1.9])
-    motion = ChebyshevMotion.fitted(lambda t: np.exp(np.outer(t, rates)), 1.3, 18)
+    motion = ChebyshevMotion.fit(lambda t: np.exp(np.outer(t, rates)), 1.3, 18)
     t = np.linspace(0.0, 1.3, 7)
     expected = np.exp(np.outer(t, rates))
     for k, found in enumerate(sampled(motion, t)):
         assert_close(found, expected * rates**k, 1e-10, f"derivative {k}")
     with pytest.raises(kt.InputError, match="duration"):
-        ChebyshevMotion.fitted(np.cos, -1.0, 4)
+        ChebyshevMotion.fit(np.cos, -1.0, 4)
 
 
 def test_fourier_series_repeat():
@@ -31,7 +31,7 @@ def test_fourier_series_repeat():
     def wave(t):
         return np.stack([0.4 + np.cos(w * t) - 0.3 * np.sin(3 * w * t), np.sin(2 * w * t + 0.2)], axis=-1)
 
-    motion = FourierMotion.fitted(wave(np.arange(16) * period / 16), period, 4)
+    motion = FourierMotion.fit(wave(np.arange(16) * period / 16), period, 4)
     t = np.array([0.11, 0.5, 0.11 + 3 * period])
     q, qd, qdd = sampled(motion, t)
     assert_close(q, wave(t), 1e-13, "values")
@@ -44,4 +44,4 @@ def test_fourier_series_repeat():
 def test_too_few_samples_are_refused():
     """Refuse samples that cannot determine so many harmonics."""
     with pytest.raises(kt.InputError, match=r"shape \(8, 2\); expected .* more than 8 times for 4 harmonics"):
-        FourierMotion.fitted(np.zeros((8, 2)), 1.0, 4)
+        FourierMotion.fit(np.zeros((8, 2)), 1.0, 4)

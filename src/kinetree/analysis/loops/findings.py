@@ -10,7 +10,7 @@ from ... import joints as joint_kinds
 from ... import loops as loop_kinds
 from ...algebra.arrays import Numbers
 from ...compiler.lower.loop_pattern import RANK
-from ...errors import AssemblyError, InputError
+from ...errors import Advice, AssemblyError, InputError
 from ...model.axes import axis_names
 from ...model.mechanism import resolve_parts
 from ...runtime.singularity import weightless_joints
@@ -59,7 +59,8 @@ def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequ
     if guessed:
         text = f"It leaves open {some(map(str, gaps), ', ')}."
         if loops.mechanism.guess:
-            return [Finding("note", "the guess is only near a closed position", text, f"{advice} `assemble` finds it.")]
+            told = Advice(f"{advice} `assemble` finds it.", advice)
+            return [Finding("note", "the guess is only near a closed position", text, told)]
         choice = "Loops often close in several ways: give a [guess] near the one that you mean."
         return [Finding("note", "there is no guess, and zero displacements do not close", text, f"{advice} {choice}")]
     try:
@@ -68,7 +69,8 @@ def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequ
     except (AssemblyError, InputError):
         advice += f" With {some(leads)} held it does not close."
     text = f"It leaves open {some(map(str, gaps), ', ')}."
-    return [Finding("wrong", "the position does not close", text, f"{advice} `assemble(q, hold=...)` finds both.")]
+    told = Advice(f"{advice} `assemble(q, hold=...)` finds both.", advice)
+    return [Finding("wrong", "the position does not close", text, told)]
 
 
 def report_immobility(loops: LoopKinematics, q: Numbers, around: Surroundings) -> list[Finding]:

@@ -75,7 +75,7 @@ def cost(
 ) -> None:
     """Count the operations of functions by the rules of the papers.
 
-    By default those of the usual functions.
+    By default of the usual functions.
     """
     from .console import make_console
 
@@ -129,7 +129,7 @@ def equations(
 
 
 def _names(functions: Sequence[str] | None, function: Sequence[str] | None) -> list[str]:
-    """Return the functions named after the model, and those of --function."""
+    """Return the functions named after the model, and with --function."""
     return [*(functions or ()), *(function or ())]
 
 
@@ -374,6 +374,7 @@ def print_diagnosis(console: Console, found: Diagnosis) -> None:
         for finding in found.findings:
             title = clean(f"{finding.title[:1].upper()}{finding.title[1:]}")
             what = Text(f"{title}. ", "bold").append(clean(finding.text), "not bold")
-            table.add_row(Text(finding.level, LEVEL_STYLES[finding.level]), what, clean(finding.advice))
+            advice = getattr(finding.advice, "command_line", finding.advice)
+            table.add_row(Text(finding.level, LEVEL_STYLES[finding.level]), what, clean(advice))
         print_table(console, table)
     console.print(clean(found.verdict), style="bold green" if found.ok else "bold red", soft_wrap=True)

@@ -97,7 +97,7 @@ def _print_speed(console: Console, demo: Demo) -> None:
     )
 
 
-# --- The figures and web pages of the demonstration; the figures follow those of the papers ---
+# --- The figures and web pages of the demonstration; the figures follow the papers ---
 
 
 def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:

@@ -24,7 +24,7 @@ from .motions import listed_numbers, state
 
 POSE = ["x", "y", "z", "roll", "pitch", "yaw"]
 OPEN = 1e-4
-"""Largest gap of a loop in a given motion [m, rad], above that of rounded table entries and splines between them."""
+"""Largest gap of a loop in a given motion [m, rad], above what rounded table entries and splines between them cause."""
 MEASURED = "not-a-knot"
 """The ends of the spline through a given motion, which need not begin or end at rest."""
 
@@ -54,7 +54,7 @@ def cycloid_motion(
         return _driven_cycloid(system, q0, q1, duration, samples, parameters, actuated)
     _require_flat(system, [joint.name for joint in system.joints])
     start, end = state(system, "q", "--q0", q0), state(system, "q", "--q1", q1)
-    motion = _sampled(Cycloid(system.neutral() if start is None else start, end, duration), samples)
+    motion = _sample_at(Cycloid(system.neutral() if start is None else start, end, duration), samples)
     _require_closed(system, motion, parameters)
     return motion
 
@@ -74,10 +74,13 @@ def table_motion(
         names = _driven_names(system, actuated)
         if not set(axis_labels(system.mechanism, 0)) <= set(found := column_names(file)) and set(names) <= set(found):
             return _driven(
-                system, _sampled(Table.from_csv(file, columns=names, ends=MEASURED), samples), parameters, actuated
+                system,
+                _sample_at(Table.from_csv(file, columns=names, ends=MEASURED), samples),
+                parameters,
+                actuated,
             )
     _require_flat(system, [joint.name for joint in system.joints])
-    motion = _sampled(_table(system, file), samples)
+    motion = _sample_at(_table(system, file), samples)
     _require_closed(system, motion, parameters)
     if not (actuated and system.closures):
         return motion
@@ -122,7 +125,7 @@ def _driven_cycloid(
     names = _driven_names(system, actuated)
     at = [k for name in actuated for k in entries(system.mechanism, name, 0)]
     start = system.assemble(parameters=parameters)[at] if q0 is None else listed_numbers("--q0", q0, names)
-    motion = _sampled(Cycloid(start, listed_numbers("--q1", q1, names), duration), samples)
+    motion = _sample_at(Cycloid(start, listed_numbers("--q1", q1, names), duration), samples)
     return _driven(system, motion, parameters, actuated)
 
 
@@ -162,7 +165,7 @@ def _table(system: System, file: Path) -> Table:
     return Table(run.t, run.q, ends=MEASURED)
 
 
-def _sampled(reference: Reference, samples: int) -> Motion:
+def _sample_at(reference: Reference, samples: int) -> Motion:
     """Return a reference at evenly spaced times."""
     times = getattr(reference, "times", None)
     first, last = (0.0, reference.duration) if times is None else (times[0], times[-1])  # type: ignore[attr-defined]

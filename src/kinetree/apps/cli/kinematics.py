@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+WIDE = 5
+"""The most solutions that are printed with nine digits; numbers of more would be broken across lines."""
+
 Frame = Annotated[str, typer.Option(help="The frame or body; `show MODEL` lists them.")]
 
 
@@ -123,11 +126,12 @@ def print_positions(console: Console, found: Any) -> None:
     rows = np.atleast_2d(found.q)
     names = [str(k + 1) for k in range(len(rows))]
     table = make_table(console, "joint", *names, "unit", numeric=tuple(names))
+    digits = 9 if len(rows) <= WIDE else 6
     labels = [
         (f"{joint}.{axis}" if axis else joint, unit) for joint, axis, unit in axis_names(found.system.mechanism, 0)
     ]
     for k, (label, unit) in enumerate(labels):
-        table.add_row(clean(label), *(f"{x:.9g}" for x in rows[:, k]), unit)
+        table.add_row(clean(label), *(f"{x:.{digits}g}" for x in rows[:, k]), unit)
     for label, values, unit in (("error", found.position, "m"), ("error", found.rotation, "rad")):
         table.add_row(label, *(f"{x:.1e}" for x in np.atleast_1d(values)), unit)
     print_table(console, table)

@@ -184,14 +184,14 @@ def print_columns(console: Console, run: Trajectory, names: Sequence[str]) -> No
         rounding = ROUNDING * float(np.abs(values).max(initial=0.0))
         for k, (label, unit) in enumerate(zip(column.labels[:ROWS], column.units, strict=False)):
             x = values[:, k]
-            table.add_row(clean(label), *(_shown(v, rounding) for v in (x[0], x[-1], x.min(), x.max())), unit)
+            table.add_row(clean(label), *(_format_number(v, rounding) for v in (x[0], x[-1], x.min(), x.max())), unit)
         more += max(0, len(column.labels) - ROWS)
     print_table(console, table)
     if more:
         console.print(f"... and {more} more: --save writes all of them", style="italic")
 
 
-def _shown(x: float, rounding: float) -> str:
+def _format_number(x: float, rounding: float) -> str:
     return f"{x:.6g}" if abs(x) > rounding else "0"
 
 

@@ -19,11 +19,11 @@ NAMES = ("--output", "--out", "-o")
 Folder = Annotated[Path, typer.Option(*NAMES, help="The folder for the results.")]
 FileOrFolder = Annotated[Path, typer.Option(*NAMES, help="The folder for the result, or the path of its file.")]
 ENDING = re.compile(r"\.(?:[a-z]{1,7}|mp4|h5)", re.IGNORECASE)
-"""The ending of a file: short and of letters, unlike that of a version such as results.v2."""
+"""The ending of a file: short and of letters, unlike the end of a version such as results.v2."""
 
 
 def names_a_file(path: Path) -> bool:
-    """Return whether a path is that of a file rather than a folder."""
+    """Return whether a path belongs to a file rather than a folder."""
     return bool(ENDING.fullmatch(path.suffix)) and not path.is_dir()
 
 

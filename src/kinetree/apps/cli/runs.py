@@ -52,7 +52,7 @@ def cycle(
     drive: Annotated[str, typer.Option(help="The revolute joint that is driven.")],
     speed: Annotated[float, typer.Option(help="Its constant speed in rad/s; negative for the other direction.")],
     start: Annotated[
-        float | None, typer.Option(help="Its angle at the start in rad. Default: that of the assembled mechanism.")
+        float | None, typer.Option(help="Its angle at the start in rad. Default: its angle in the assembled mechanism.")
     ] = None,
     samples: Annotated[int, typer.Option(help="Number of positions, evenly spaced.", min=2, max=1_000_000)] = 361,
     passive: Annotated[bool, typer.Option(help="Include damping, friction and springs of the mechanism.")] = True,
@@ -113,7 +113,7 @@ def loads(
     ] = False,
     output: FileOrFolder = OUT,
     csv: Annotated[
-        Path | None, typer.Option(help="A folder for the tables as .csv files, in that of the page.")
+        Path | None, typer.Option(help="A folder for the tables as .csv files, inside the page's folder.")
     ] = None,
 ) -> None:
     """Report the loads of drives and bearings of a run.
@@ -145,7 +145,7 @@ def loads(
 
 
 def _run_of(path: Path):
-    """Return a saved run, or that of an experiment."""
+    """Return a saved run, or simulate an experiment."""
     from ...experiments import read_experiment
     from ...results import read_trajectory
 

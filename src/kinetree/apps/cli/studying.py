@@ -44,7 +44,7 @@ def study(
 
     Writes NAME.npz with all results, NAME.csv with a row per run, and NAME.png. Ctrl-C writes what is done. With
     --store, --workers, --scheduler or --shard, or if the file has columns to keep, results go to a Zarr folder shard by
-    shard, and a study that was killed goes on.
+    shard, and a study that was killed continues.
     Exit status 1 if no run finished, 2 if an input is wrong, 130 after Ctrl-C.
     """
     from time import perf_counter

@@ -22,7 +22,7 @@ from .reading import Lesson, Question
 FRAME = 1 / 60
 """The time between two samples of a motion [s], as in the page."""
 STEPS = 17
-"""Runge-Kutta steps per sample: those of about 1 ms that the page takes."""
+"""Runge-Kutta steps per sample: like the page's, of about 1 ms."""
 CALLED = {
     "inverse_dynamics": ("q", "qd", "qdd"),
     "forward_dynamics": ("q", "qd", "tau"),
@@ -88,10 +88,10 @@ def functions(system: System) -> dict[str, Any]:
         **{name: recursion(name, outputs) for name, (_, outputs) in RECURSIONS.items()},
         "pose": lambda q, frame: system.pose(q, frame, **more),
         "jacobian": lambda q, frame: system.jacobian(q, frame, **more),
-        "closed": lambda q, joint: _closed(system, q, joint),
+        "closed": lambda q, joint: _close_loops(system, q, joint),
         "closed_velocities": lambda q, qd, joint: _closed_velocities(system, q, qd, joint),
         "motion": lambda q, qd, duration: _motion(system, q, qd, duration, more),
-        "crossing": lambda m, label, level, count: _crossing(m, _index(system, label), level, int(count)),
+        "crossing": lambda m, label, level, count: _find_crossing(m, _index(system, label), level, int(count)),
         "at": lambda m, label, t: _state(m, _index(system, label), t)[0],
         "rate": lambda m, label, t: _state(m, _index(system, label), t)[1],
         "largest": lambda m, label: float(np.abs(m.q[:, _index(system, label)]).max()),
@@ -105,7 +105,7 @@ def _index(system: System, label: str) -> int:
     return list(axis_labels(system.mechanism, 0)).index(label)
 
 
-def _closed(system: System, q: Numbers, joint: str) -> Numbers:
+def _close_loops(system: System, q: Numbers, joint: str) -> Numbers:
     """Return q with the loops closed; a joint keeps its value."""
     return system.assemble(q, hold={joint: float(q[_index(system, joint)])})
 
@@ -132,7 +132,7 @@ def _state(motion: FreeMotion, k: int, t: float) -> tuple[float, float]:
     return float(position), float(6 * s * r * (b - a) / h + r * (r - 2 * s) * u + s * (s - 2 * r) * v)
 
 
-def _crossing(motion: FreeMotion, k: int, level: float, count: int) -> float:
+def _find_crossing(motion: FreeMotion, k: int, level: float, count: int) -> float:
     """Return the time at which a coordinate reaches a level for the count-th time, NaN if it does not."""
     off = motion.q[:, k] - level
     found = np.nonzero(off[:-1] * off[1:] < 0)[0]

@@ -44,7 +44,7 @@ def parse_formula(formula: str, where: str = "") -> ast.expr:
     try:
         tree = ast.parse(formula.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _refused(formula, where) from None
+        raise _refusal(formula, where) from None
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
             continue
@@ -56,7 +56,7 @@ def parse_formula(formula: str, where: str = "") -> ast.expr:
             continue
         if isinstance(node, ast.Name | ast.List | ast.Tuple | ast.Subscript | ast.Load | ast.operator | ast.unaryop):
             continue
-        raise _refused(formula, where)
+        raise _refusal(formula, where)
     return tree
 
 
@@ -80,7 +80,7 @@ def _page_tree(node: ast.expr) -> Any:
         return ["entry", _page_tree(node.value), *map(_page_tree, _places(node))]
     if isinstance(node, ast.Call):
         return ["call", ast.unparse(node.func), *map(_page_tree, node.args)]
-    raise _refused(ast.unparse(node), "")
+    raise _refusal(ast.unparse(node), "")
 
 
 def evaluate_formula(formula: str, known: Mapping[str, Any]) -> Any:
@@ -106,14 +106,14 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
         return _value(node.value, known)[tuple(int(_value(x, known)) for x in _places(node))]
     if isinstance(node, ast.Call):
         return _value(node.func, known)(*(_value(x, known) for x in node.args))
-    raise _refused(ast.unparse(node), "")
+    raise _refusal(ast.unparse(node), "")
 
 
 def _places(node: ast.Subscript) -> list[ast.expr]:
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
-def _refused(formula: str, where: str) -> ModelError:
+def _refusal(formula: str, where: str) -> ModelError:
     return ModelError(
         f"{formula!r} is not a formula of numbers, names, lists, entries and calls",
         where=where,

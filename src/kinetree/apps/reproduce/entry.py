@@ -117,7 +117,7 @@ Acceleration = Callable[[float, Numbers, Numbers], Numbers]
 """(t, q, qd) -> qdd."""
 
 
-def falling(mechanism: Mechanism, equations: Callable) -> Acceleration:
+def free_fall(mechanism: Mechanism, equations: Callable) -> Acceleration:
     """Return the acceleration without joint torques by the `equations` of one of the formulations."""
     zero = np.zeros(mechanism.nv)
     return lambda t, q, qd: equations(mechanism, q, qd).acceleration(zero)
@@ -149,7 +149,7 @@ def follow(
 
 
 def same_motion(run: Trajectory, acceleration: Acceleration, bound: float, *, by: str, **options) -> Check:
-    """Compare coordinates and velocities of a run with those of `acceleration`, from the run's first state."""
+    """Compare a run with the motion by `acceleration` from its first state, in coordinates and velocities."""
     q, qd = follow(acceleration, (run.q[0], run.qd[0]), run.t, **options)
     gap, speed = float(np.abs(run.q - q).max()), float(np.abs(run.qd - qd).max())
     found = f"{gap:.1e} rad or m, {speed:.1e} rad/s or m/s difference over {run.t[-1]:g} s"

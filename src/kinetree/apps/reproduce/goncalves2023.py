@@ -93,7 +93,7 @@ def table_5(folder: Path) -> Outcome:
         "machine, the printed ones of a Ryzen 5 5600X: reported, not checked. factor = printed / in all.",
         "A step of an arm is one call each for poses, twists and accelerations of all bodies, and one for the torques. "
         "A step of CHARMIE begins with the motions of its 21 actuators, as the paper's: it closes the loops, solves "
-        "for velocities and accelerations of all joints, and then does the same; its steps are those of the validation "
+        "for velocities and accelerations of all joints, and then does the same; its steps follow the validation "
         "motion. Torques are those of the actuators; the paper also computes the loads at all joints.",
     )
     stand_ins = (
@@ -169,7 +169,7 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def _difference(count: int, case: Case, torques: Numbers) -> float:
-    """Return the difference of some steps' torques from those of the explicit matrices, relative to the largest."""
+    """Return the difference of some steps' torques from the explicit matrices' torques, relative to the largest."""
     mechanism, some, worst = generic_robot(count), slice(None, None, max(1, STEPS // 5)), 0.0
     for q, qd, qdd, tau in zip(*(x[some] for x in case.steps), torques[some], strict=True):
         dense = denoc.equations(mechanism, q, qd).torque(qdd)

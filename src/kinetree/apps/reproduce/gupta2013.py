@@ -14,7 +14,7 @@ from ...loading import load
 from ...model.mechanism import resolve_parts
 from ...results.trajectory import Trajectory
 from ...simulation.simulate import simulate
-from .entry import Check, Entry, Outcome, Source, falling, keeps_energy, same_motion, write_csv
+from .entry import Check, Entry, Outcome, Source, free_fall, keeps_energy, same_motion, write_csv
 
 PRINTED = (0.628, -0.543, 1.171, 0.0, 1.171, -0.543, 0.628)
 """Masses [kg] as printed: truncated to three decimals, not rounded."""
@@ -130,7 +130,7 @@ def _fall(q: tuple[float, ...], qd: tuple[float, ...]) -> Trajectory:
 
 
 def _by_points(run: Trajectory) -> Check:
-    other = falling(run.system.mechanism, points.equations)
+    other = free_fall(run.system.mechanism, points.equations)
     return same_motion(run, other, 1e-8, by=BY, rtol=1e-10, atol=1e-11)
 
 

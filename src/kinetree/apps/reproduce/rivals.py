@@ -56,7 +56,7 @@ def ground_axes(tree: Any) -> list[Any]:
     def motion(i, p):
         i.R = matmul(p.R, i.A.E.matrix())
         i.r = times(p.R, i.A.offset)
-        i.a = add(p.a, _carried(p.w, p.dw, i.r))
+        i.a = add(p.a, _carry(p.w, p.dw, i.r))
         (column,) = i.P.columns
         i.turns = any(column.w)
         i.z = times(i.R, column.w if i.turns else column.v)
@@ -74,7 +74,7 @@ def ground_axes(tree: Any) -> list[Any]:
         c = times(i.R, times(turned, sub(i.body.com, i.frame.origin)))
         R = matmul(i.R, turned)
         inertia = matmul(matmul(R, from_moments(i.body.inertia)), transpose(R))
-        i.f = scale(i.body.mass, add(i.a, _carried(i.w, i.dw, c)))
+        i.f = scale(i.body.mass, add(i.a, _carry(i.w, i.dw, c)))
         i.n = add(add(times(inertia, i.dw), cross(i.w, times(inertia, i.w))), cross(c, i.f))
 
     @tree.inward
@@ -113,7 +113,7 @@ def composite_bodies(tree: Any) -> list[Any]:
     return x
 
 
-def _carried(w, dw, r):
+def _carry(w, dw, r):
     """Return dw x r + w x (w x r)."""
     return add(cross(dw, r), cross(w, cross(w, r)))
 

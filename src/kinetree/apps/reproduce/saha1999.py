@@ -317,7 +317,7 @@ def figure_9(folder: Path) -> Outcome:
     run = stanford.fall(arm, START, times)
     upward = System(replace(arm.mechanism, gravity=tuple(-x for x in arm.mechanism.gravity)))
     other = stanford.fall(upward, START, times)
-    checks = (*stanford.fall_checks(run), _slides(run), _mirrored(run, other))
+    checks = (*stanford.fall_checks(run), _slides(run), _check_mirror_image(run, other))
     heading = "[Saha1999] figure 9: free fall of the Stanford arm"
     files = stanford.fall_files(folder, "saha1999_figure_9", heading, run)
     notes = (
@@ -345,7 +345,7 @@ def _slides(run) -> Check:
     )
 
 
-def _mirrored(run, upward) -> Check:
+def _check_mirror_image(run, upward) -> Check:
     """Check that under gravity along +Z_1 theta_2 rises above 90 deg and joint 3 moves the same."""
     gap = float(np.abs(run.q[:, 2] - upward.q[:, 2]).max())
     risen = float(np.degrees(upward.q[1:, 1].min()))

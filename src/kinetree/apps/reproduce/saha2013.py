@@ -68,7 +68,7 @@ def panel(kinds: tuple[str, ...], function: str) -> dict[str, list[tuple[int, in
 
 
 def figure(number: int, function: str, folder: Path) -> Outcome:
-    """Count Kinetree's operations and those of other algorithms by degrees of freedom, and compare them."""
+    """Count the operations of Kinetree and of other algorithms by degrees of freedom, and compare them."""
     panels = {title: panel(kinds, function) for title, kinds in PANELS.items()}
     headings = ("joints", "algorithm", *(f"n = {n}" for n in DEGREES))
     rows = tuple(

@@ -23,9 +23,9 @@ from ..walking.gait_cycles import lift_path, pendulum_path, stride_path
 from .entry import Check, Entry, Outcome, Source, write_csv
 
 STEP = 0.5
-"""Duration of a step [s]; like all numbers below that of the example which comes with the paper's program, ReDySim."""
+"""Duration of a step [s]; like all numbers below from the example that comes with the paper's program, ReDySim."""
 HIP, GRAVITY = 0.92, 9.81
-"""Height of the hips [m], also that of the pendulum, and gravity [m/s^2]."""
+"""Height of the hips and of the pendulum [m], and gravity [m/s^2]."""
 FORWARD, SIDE = 0.15, 0.06
 """Positions of the pendulum at the ends of a step [m]: behind and in front of the ankle, and beside it."""
 STRIDE, LIFT = 0.3, 0.1
@@ -33,7 +33,7 @@ STRIDE, LIFT = 0.3, 0.1
 WIDTH, ABOVE = 0.1, 0.05
 """Distance of the hips, and of the trunk's center of mass above them [m]."""
 STANDING = (-0.2089, 0.0, 0.741, -0.5321, -np.pi / 2, np.pi, 0.0, -np.pi / 2, -0.2089, 0.741, 0.0, -0.5321)
-"""Joint angles [rad] near those of the first instant."""
+"""Joint angles [rad] near the first instant."""
 TRUNK, FOOT = "link6", "link12"
 UPRIGHT = ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 """The rotation of the trunk: its z axis points down."""
@@ -79,7 +79,7 @@ def walk(biped: System, t: Numbers) -> Motion:
 def reference() -> ChebyshevMotion:
     """Return the joint angles of the step as polynomials in time."""
     biped = load("spatial_biped")
-    return ChebyshevMotion.fitted(lambda t: walk(biped, t)[0], STEP, DEGREE)
+    return ChebyshevMotion.fit(lambda t: walk(biped, t)[0], STEP, DEGREE)
 
 
 def figure_12(folder: Path) -> Outcome:
@@ -90,7 +90,7 @@ def figure_12(folder: Path) -> Outcome:
     hip, ankle = paths(t)
     center = trunk_center(hip[0])
     foot = np.array([0.0, 0.0, SIDE])  # of the pendulum, in the coordinates of the hip
-    bent = sampled(ChebyshevMotion.fitted(lambda t: paths(t)[0][0], STEP, 20), t)[2]
+    bent = sampled(ChebyshevMotion.fit(lambda t: paths(t)[0][0], STEP, 20), t)[2]
     law = float(np.abs(bent - GRAVITY / HIP * (hip[0] - foot) * [0.0, 1.0, 1.0]).max())
     ends = float(np.abs(ankle[1][[0, -1], :2]).max())
     symmetric = float(np.abs(hip[1][0] - hip[1][-1] * [1.0, 1.0, -1.0]).max())
@@ -323,7 +323,7 @@ def rooted_at(chain: Mechanism, root: str, end: Body) -> Mechanism:
     for joint in reversed(joints[: at + 1]):
         R, p = np.array(joint.placement.rotation, dtype=float), np.array(joint.placement.translation, dtype=float)
         body, back = bodies[joint.parent], -R.T @ p
-        out_bodies.append(_moved(body, R.T, back))
+        out_bodies.append(_move_body(body, R.T, back))
         out_joints.append(replace(joint, parent=carrier, child=body.name, placement=place, axis=(0.0, 0.0, -1.0)))
         x, y, z = (tuple(map(float, row)) for row in R.T)
         carrier, place = body.name, Placement(tuple(map(float, back)), (x, y, z))  # type: ignore[arg-type]
@@ -332,7 +332,7 @@ def rooted_at(chain: Mechanism, root: str, end: Body) -> Mechanism:
     return build_mechanism("branching_biped", out_bodies, out_joints, gravity=chain.gravity)
 
 
-def _moved(body: Body, R: Numbers, p: Numbers) -> Body:
+def _move_body(body: Body, R: Numbers, p: Numbers) -> Body:
     """Return a body whose frame becomes one in which the old one is at R, p."""
     inertia = R @ np.array(from_moments(body.inertia), dtype=float) @ R.T
     com = tuple(float(x) for x in p + R @ np.array(body.com, dtype=float))

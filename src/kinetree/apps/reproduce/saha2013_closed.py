@@ -132,12 +132,12 @@ def figure_18(folder: Path) -> Outcome:
         ),
         write_csv(folder / "saha2013_figure_18.csv", names, np.column_stack([run.t, run.q, run.qd]).tolist()),
     )
-    notes = ("Joints are those of the tree: crank, output link, coupler.",)
+    notes = ("Joints in the order of the tree: crank, output link, coupler.",)
     return Outcome(checks, (), files, notes, stand_ins=STATE)
 
 
 def _as_printed(arm: System) -> Check:
-    """Compare the printed numbers with those of the library's mechanism."""
+    """Compare the printed numbers with the library's mechanism."""
     plain = resolve_parts(arm.mechanism, arm.mechanism.values())
     loop, base = plain.loops[0], plain.joints[1].placement.translation
     on_output = plain.joints[2].placement.translation

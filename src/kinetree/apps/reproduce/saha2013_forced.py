@@ -26,7 +26,7 @@ from .saha2013_biped import SAMPLES, STAND_INS, STEP, reference
 INTERVAL = 0.02
 """Distance of the torques' samples [s]: the output step of the paper's program."""
 TOLERANCES = ((1e-4, 1e-6), (1e-6, 1e-8), (1e-8, 1e-10), (1e-10, 1e-12))
-"""Relative and absolute; the first are those of the paper's program."""
+"""Relative and absolute; the paper's program has the first."""
 GAINS = (225.0, 40.0)
 """Of its computed-torque controller [1/s^2, 1/s]."""
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
@@ -181,7 +181,7 @@ def _diverges(run: Trajectory, q: Numbers) -> Check:
 
 
 def _linear_growth(biped: System, motion: Reference, t: Numbers) -> Check:
-    """Compare the growth of the worst small deviation with that of the linearized motion."""
+    """Compare how the worst small deviation grows with what the linearized motion predicts."""
     along, values = transition(biped, t, motion)
     _, grows, directions = np.linalg.svd(along)
     expected = along @ (NUDGE * directions[0])

@@ -15,7 +15,7 @@ from ...results.trajectory import Trajectory
 from ...simulation.acting.references import Cycloid, sampled
 from ...simulation.simulate import simulate
 from ...system import System
-from .entry import Check, falling, keeps_energy, same_motion, write_csv
+from .entry import Check, free_fall, keeps_energy, same_motion, write_csv
 
 UNITS = ("rad", "rad", "m", "rad", "rad", "rad")
 DRAWN_UNITS = ("deg", "deg", "m", "deg", "deg", "deg")
@@ -57,7 +57,7 @@ def fall(system: System, start: Sequence[float], times: Numbers) -> Trajectory:
 
 def fall_checks(run: Trajectory, bound: float = 1e-9) -> tuple[Check, ...]:
     """Compare a fall with the equations of spatial operators in another integrator, and check its energy."""
-    other = falling(run.system.mechanism, spatial_operators.equations)
+    other = free_fall(run.system.mechanism, spatial_operators.equations)
     by = "spatial operators and SciPy's DOP853"
     return keeps_energy(run), same_motion(run, other, bound, by=by)
 

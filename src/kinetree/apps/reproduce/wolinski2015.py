@@ -117,8 +117,8 @@ def figures_6_to_11(folder: Path) -> Outcome:
     headings = ("joint", "1e-6: q", "qd", "qdd", "slope of qd", "1e-8: q", "qd", "qdd")
     ratio = float((gaps["qdd"].max(axis=0) / gaps["qd"].max(axis=0)).min())
     notes = (
-        "The paper prints no tolerance for these figures; they are drawn at 1e-8. At 1e-6, that of table 1, the "
-        f"accelerations (35) do not hold: qdd(t, q, qd) differs by {gaps['qdd'].max():.2f} rad/s^2, not 0.014. The "
+        "The paper prints no tolerance for these figures; they are drawn at 1e-8. At 1e-6, the tolerance of table 1, "
+        f"the accelerations (35) do not hold: qdd(t, q, qd) differs by {gaps['qdd'].max():.2f} rad/s^2, not 0.014. The "
         f"strong dampers produce {ratio:.0f} rad/s^2 and more per rad/s of velocity error. Slopes of the velocities "
         f"over samples of 0.01 s differ by {slopes.max():.1e} rad/s^2 there: the paper's values may be of this kind.",
     )
@@ -288,7 +288,7 @@ def compiled_rates(arm: System) -> Callable[[NDArray, NDArray, NDArray], NDArray
 
 
 def course(accelerate: Callable[[NDArray, NDArray, NDArray], NDArray], times: NDArray, tolerance: float) -> Course:
-    """Simulate the controlled motion by LSODA and record every right-hand side, including those of Jacobians."""
+    """Simulate the controlled motion by LSODA and record every right-hand side, including the ones for Jacobians."""
     asked: list[tuple[float, float]] = []
 
     def acceleration(t: float, q: NDArray, qd: NDArray) -> NDArray:

@@ -65,21 +65,21 @@ def joint_motion(system: System, paths: Sequence[FramePath], start: ArrayLike) -
     if count != system.nv:
         raise InputError(f"the paths prescribe {count} rows; expected {system.nv}, one for each degree of freedom")
     times = len(paths[0].origin[0])
-    q = _reached(system, paths, np.array(np.broadcast_to(np.asarray(start, dtype=float), (times, system.nq))))
+    q = _reach_paths(system, paths, np.array(np.broadcast_to(np.asarray(start, dtype=float), (times, system.nq))))
     J = _jacobian(system, paths, q)
-    qd = _solved(J, np.concatenate([path.rates(1) for path in paths], axis=-1))
+    qd = _solve_regularized(J, np.concatenate([path.rates(1) for path in paths], axis=-1))
     rate = np.concatenate([system.jacobian_rate(q, qd, p.frame)[..., list(p.rows), :] for p in paths], axis=-2)
     drift = (rate @ qd[..., None])[..., 0]
-    return q, qd, _solved(J, np.concatenate([path.rates(2) for path in paths], axis=-1) - drift)
+    return q, qd, _solve_regularized(J, np.concatenate([path.rates(2) for path in paths], axis=-1) - drift)
 
 
-def _reached(system: System, paths: Sequence[FramePath], q: Numbers) -> Numbers:
+def _reach_paths(system: System, paths: Sequence[FramePath], q: Numbers) -> Numbers:
     """Return the coordinates at which all frames are on their paths."""
     for _ in range(MOST):
         missing = np.concatenate([path.errors(system, q) for path in paths], axis=-1)
         if np.abs(missing).max() <= CLOSED:
             return q
-        q = system.integrate(q, _solved(_jacobian(system, paths, q), missing))
+        q = system.integrate(q, _solve_regularized(_jacobian(system, paths, q), missing))
     missing = np.abs(np.concatenate([path.errors(system, q) for path in paths], axis=-1)).max(axis=-1)
     raise InputError(
         f"frames do not reach their paths at sample {int(missing.argmax())}: {missing.max():.3g} rad or m are missing; "
@@ -91,7 +91,7 @@ def _jacobian(system: System, paths: Sequence[FramePath], q: Numbers) -> Numbers
     return np.concatenate([system.jacobian(q, path.frame)[..., list(path.rows), :] for path in paths], axis=-2)
 
 
-def _solved(J: Numbers, right: Numbers) -> Numbers:
+def _solve_regularized(J: Numbers, right: Numbers) -> Numbers:
     try:
         return np.linalg.solve(J, right[..., None])[..., 0]
     except np.linalg.LinAlgError:
@@ -112,7 +112,7 @@ class ChebyshevMotion:
     duration: float
 
     @classmethod
-    def fitted(cls, motion: Callable[[Numbers], ArrayLike], duration: float, degree: int) -> ChebyshevMotion:
+    def fit(cls, motion: Callable[[Numbers], ArrayLike], duration: float, degree: int) -> ChebyshevMotion:
         """Return the polynomial through a motion t [nt] -> q [nt, n] at the Chebyshev points of the interval."""
         duration, degree = positive(duration, "duration"), whole(degree, "degree")
         u = chebyshev.chebpts1(degree + 1)
@@ -140,7 +140,7 @@ class FourierMotion:
     period: float
 
     @classmethod
-    def fitted(cls, samples: ArrayLike, period: float, harmonics: int) -> FourierMotion:
+    def fit(cls, samples: ArrayLike, period: float, harmonics: int) -> FourierMotion:
         """Return the series of samples [nt, n] at equal distances, the first at t = 0, the last a step before T."""
         values, count = np.asarray(samples, dtype=float), whole(harmonics, "harmonics")
         if values.ndim != 2 or len(values) <= 2 * count:

@@ -56,7 +56,7 @@ class Transport:
 def transport(run: Trajectory, axis: int, *, start: float = 0.0) -> Transport:
     """Return the measures of a single run along an axis of the ground (0, 1, 2), from a time `start` [s] on.
 
-    Integrals are those of straight lines between the samples. Give as many of these as the motion needs, some hundred
+    Integrals take straight lines between the samples. Give as many of these as the motion needs, some hundred
     in a step.
     """
     whole(axis, "axis", least=0, most=2)
@@ -132,7 +132,7 @@ HARMONICS = 24
 
 @dataclass(frozen=True, eq=False)
 class LegTorques:
-    """Torques of the last joints, those of the legs, as a reference in time; none of the trunk."""
+    """Torques of the last joints, in the legs, as a reference in time; none of the trunk."""
 
     torques: Reference
 
@@ -165,7 +165,7 @@ class LeggedRobot:
 
     @cached_property
     def drives(self) -> tuple[str, ...]:
-        """The names of all driven joints: those of the legs."""
+        """The names of all driven joints, which are in the legs."""
         return tuple(joint.name for joint in self.system.joints[1:])
 
     @cached_property
@@ -209,7 +209,7 @@ class LeggedRobot:
             t = np.arange(SAMPLES) * (gait.period / SAMPLES)
             q, qd, qdd = self.motion(gait, t)
             series = (q[:, self._legs], self._carried(q, qd, qdd))
-            angles, torques = (FourierMotion.fitted(x, gait.period, HARMONICS) for x in series)
+            angles, torques = (FourierMotion.fit(x, gait.period, HARMONICS) for x in series)
             self._plans[key] = angles, torques
         return self._plans[key]
 
@@ -257,7 +257,7 @@ class LeggedRobot:
 
 # --- Robots of the library on their feet, with a gait for each: planar biped, quadruped and hexapod ---
 #
-# The mechanisms are those of ReDySim. Feet, friction, drives and gaits are ours.
+# The mechanisms come from ReDySim. Feet, friction, drives and gaits are ours.
 
 GROUND = Surface("plane", placement=Placement.from_euler("x", (-np.pi / 2,)))
 """The level ground, with y upward."""
@@ -266,7 +266,7 @@ FRICTION = 0.7
 HEEL = 0.075
 """Half the length of the biped's feet [m]: the ankle is in the middle."""
 ROTOR = 0.02
-"""Inertia of the biped's drives at their joints [kg m^2], such as that of geared motors. Without it, its feet of 0.2 kg
+"""Inertia of the biped's drives at their joints [kg m^2], as geared motors have. Without it, its feet of 0.2 kg
 are too light for stiff drives and steps of 0.25 ms."""
 
 TROT = Gait(0.5, 0.6, 0.4, 0.06, {"foot_a": 0.0, "foot_b": 0.5, "foot_c": 0.5, "foot_d": 0.0})

@@ -70,7 +70,7 @@ class Compass:
 
     @cached_property
     def system(self) -> System:
-        """The walker on its pinned foot: q are the angle of that leg from y, and that of the hip."""
+        """The walker on its pinned foot: q are the angle of that leg from y, and the angle of the hip."""
         return System(self._mechanism(floating=False))
 
     @cached_property

@@ -31,7 +31,7 @@ class ReturnMap:
 
     `state` returns q and qd of points [..., n]. From there the mechanism moves until the `event`, within the `longest`
     time [s]. `jump` returns q and qd after it, such as those after an impact with the legs exchanged, and `section` the
-    point of a state. `options` are those of `simulate`.
+    point of a state. `options` go to `simulate`.
     """
 
     system: System
@@ -89,7 +89,7 @@ class ReturnMap:
 # --- Periodic motions: fixed points of a return map by Newton's method, with their multipliers ---
 
 STEP = 1e-6
-"""The step of central differences, in parts of 1 + |x|. With maps of relative accuracy 1e-13, errors of the derivative
+"""The step of central differences, relative to 1 + |x|. With maps of relative accuracy 1e-13, errors of the derivative
 by rounding and by curvature are both some 1e-8."""
 
 HALVINGS = 12
@@ -133,7 +133,7 @@ def periodic(
 
     `advance` maps a batch of points [..., n] to the points after one return, NaN where there is none, as a `ReturnMap`
     does. Its derivative is formed by central differences, in one call for all directions. The residual falls below
-    `tolerance`, in parts of 1 + |x|, within at most so many iterations, or an InputError states the reason.
+    `tolerance`, relative to 1 + |x|, within at most so many iterations, or an InputError states the reason.
     """
     x = np.array(x0, dtype=float)
     if x.ndim != 1 or not x.size or not np.isfinite(x).all():
@@ -157,7 +157,7 @@ def _shorter(advance, x: Numbers, gap: Numbers, step: Numbers) -> tuple[Numbers,
     """Return the point after a step, halved until the residual decreases, and its gap."""
     shares = 0.5 ** np.arange(HALVINGS)
     tried = x + shares[:, None] * step
-    gaps = _mapped(advance, tried) - tried
+    gaps = _map_states(advance, tried) - tried
     sizes = np.abs(gaps).max(axis=-1)
     better = np.flatnonzero(sizes < np.abs(gap).max())
     if not len(better):
@@ -169,7 +169,7 @@ def _shorter(advance, x: Numbers, gap: Numbers, step: Numbers) -> tuple[Numbers,
 
 
 def _gap(advance, x: Numbers) -> Numbers:
-    gap = _mapped(advance, x) - x
+    gap = _map_states(advance, x) - x
     if not np.isfinite(gap).all():
         raise InputError(f"the motion from x0 = {x} does not return; start nearer to a periodic motion")
     return gap
@@ -178,7 +178,7 @@ def _gap(advance, x: Numbers) -> Numbers:
 def _derivative(advance, x: Numbers) -> Numbers:
     """Return the derivative [n, n] of the map by central differences."""
     steps = np.diag(STEP * (1.0 + np.abs(x)))
-    ends = _mapped(advance, np.concatenate([x + steps, x - steps]))
+    ends = _map_states(advance, np.concatenate([x + steps, x - steps]))
     n = len(x)
     derivative = (ends[:n] - ends[n:]).T / (2.0 * np.diag(steps))
     if not np.isfinite(derivative).all():
@@ -186,7 +186,7 @@ def _derivative(advance, x: Numbers) -> Numbers:
     return derivative
 
 
-def _mapped(advance, x: Numbers) -> Numbers:
+def _map_states(advance, x: Numbers) -> Numbers:
     found = np.asarray(advance(x), dtype=float)
     if found.shape != x.shape:
         raise InputError(f"the map of points {x.shape} returned {found.shape}; expected the same shape")

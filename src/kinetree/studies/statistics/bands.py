@@ -65,12 +65,12 @@ def _of_columns(passes, rows: int, columns: int, p: Numbers, memory: float, samp
     """Return quantiles and counts of some columns, or None if their intervals exceed the memory."""
     if 8 * rows * columns <= memory or sample >= rows:
         return _in_memory(passes(), rows, columns, p)
-    borders = [_borders(x) for x in _sampled(passes(), rows, columns, sample)]
-    within = _counted(passes(), borders)
+    borders = [_borders(x) for x in _sample_rows(passes(), rows, columns, sample)]
+    within = _count_between(passes(), borders)
     wanted = [_Wanted.of(own, edges, p) for own, edges in zip(within, borders, strict=True)]
     if 16 * sum(one.size for one in wanted) > memory:  # the values, and once more while they are joined
         return None
-    collected = _collected(passes(), borders, wanted)
+    collected = _collect_wanted(passes(), borders, wanted)
     values = np.stack([one.quantiles(x) for one, x in zip(wanted, collected, strict=True)], axis=-1)
     return values, np.array([one.count for one in wanted])
 
@@ -91,7 +91,7 @@ def _in_memory(blocks: Iterator[Numbers], rows: int, columns: int, p: Numbers):
     return values, counts
 
 
-def _sampled(blocks: Iterator[Numbers], rows: int, columns: int, count: int) -> Numbers:
+def _sample_rows(blocks: Iterator[Numbers], rows: int, columns: int, count: int) -> Numbers:
     """Return random rows as [columns, count]; not evenly spaced ones, which may coincide with the steps of a grid."""
     chosen = np.sort(np.random.default_rng(rows).choice(rows, size=count, replace=False))
     found = np.full((columns, count), np.nan)
@@ -116,7 +116,7 @@ def _finite(column: Numbers) -> Numbers:
     return column[np.isfinite(column)]
 
 
-def _counted(blocks: Iterator[Numbers], borders: list[Numbers]) -> list[NDArray[np.int_]]:
+def _count_between(blocks: Iterator[Numbers], borders: list[Numbers]) -> list[NDArray[np.int_]]:
     counts = [np.zeros(len(edges) + 1, dtype=int) for edges in borders]
     for block in blocks:
         for k, edges in enumerate(borders):
@@ -125,7 +125,7 @@ def _counted(blocks: Iterator[Numbers], borders: list[Numbers]) -> list[NDArray[
     return counts
 
 
-def _collected(blocks: Iterator[Numbers], borders: list[Numbers], wanted: list[_Wanted]) -> list[Numbers]:
+def _collect_wanted(blocks: Iterator[Numbers], borders: list[Numbers], wanted: list[_Wanted]) -> list[Numbers]:
     found: list[list[Numbers]] = [[] for _ in borders]
     for block in blocks:
         for k, (edges, one) in enumerate(zip(borders, wanted, strict=True)):
@@ -196,7 +196,7 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 MEMORY = 256e6
 """The memory of bands by default, beside a shard of the store [bytes]."""
 LEAST = 1e6
-"""The least memory of bands: that of the samples of some columns [bytes]."""
+"""The least memory of bands, enough for the samples of some columns [bytes]."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -64,7 +64,7 @@ def histogram_of(study: Study, measure: str, bins: int = BINS) -> Histogram:
 
 
 def _range(values: Numbers, count: int) -> tuple[float, float]:
-    """Return the range of the intervals: that of the values, or wider if these differ by rounding alone."""
+    """Return the range of the intervals: the range of the values, or a wider one if they differ by rounding alone."""
     low, high = float(values.min()), float(values.max())
     least = count * FINEST * float(np.spacing(max(abs(low), abs(high))))
     if low == high or high - low >= least:

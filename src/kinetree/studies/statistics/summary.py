@@ -39,8 +39,8 @@ def summary_of(
     smallest: Sequence[str] | str = (),
 ) -> Summary:
     """Return the statistics of a study; `smallest` are measures whose smallest values are the worst."""
-    names = _listed(measures, list(study.measures))
-    least = _listed(smallest, [])
+    names = _as_list(measures, list(study.measures))
+    least = _as_list(smallest, [])
     for name in (*names, *least):
         if name not in study.measures:
             raise unknown_name("measure", str(name), study.measures)
@@ -52,13 +52,13 @@ def summary_of(
     indices = {name: study.sensitivity(name) for name in names if planned and histograms[name].deviation > 0.0}
     failures = study.failure_probability(limits) if study.evaluated else None
     worst = {name: study.worst(name, n, largest=name not in least) for name in names} if some else {}
-    bands = tuple(study.bands(name) for name in _listed(columns, [])) if some else ()
+    bands = tuple(study.bands(name) for name in _as_list(columns, [])) if some else ()
     return Summary(
         _words(study, failures, histograms, indices, worst, least), failures, histograms, bands, indices, worst
     )
 
 
-def _listed(given: Sequence[str] | str | None, default: list[str]) -> list[str]:
+def _as_list(given: Sequence[str] | str | None, default: list[str]) -> list[str]:
     if given is None:
         return default
     return [given] if isinstance(given, str) else list(given)
