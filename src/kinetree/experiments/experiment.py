@@ -13,6 +13,7 @@ from ..algebra.arrays import Numbers
 from ..analysis.joint_entries import numbers
 from ..errors import ModelError, WriteError, quote, writing
 from ..results.trajectory import Trajectory
+from ..simulation.acting.instants import Force
 from ..simulation.acting.sampled import sample_reference
 from ..simulation.simulate import simulate
 from ..system import System
@@ -41,7 +42,7 @@ class Experiment:
     qd0: Numbers
     times: Numbers
     description: str = ""
-    forces: tuple[Any, ...] = ()
+    forces: tuple[Force, ...] = ()
     control: Any = None
     parameters: Numbers | None = None
     method: Mapping[str, Any] = field(default_factory=dict)
@@ -90,7 +91,7 @@ def _ready(path: Path) -> Path:
 
 # --- Initial states: all numbers, or the numbers of some joints by name, which determine the others through the loops.
 
-Given = Numbers | Mapping[str, Any] | None
+Given = Numbers | Mapping[str, object] | None
 """A state as given: all numbers, the numbers of some joints by name, or None."""
 
 
@@ -112,7 +113,7 @@ def speed(system: System, q: Numbers, given: Given, parameters: Numbers | None =
     return _fill_state(system, np.zeros(system.nv), given, 1)
 
 
-def _fill_state(system: System, state: Numbers, given: Mapping[str, Any] | None, which: int) -> Numbers:
+def _fill_state(system: System, state: Numbers, given: Mapping[str, object] | None, which: int) -> Numbers:
     for at, values in numbers(system.mechanism, given or {}, which).items():
         state[list(at)] = values
     return state

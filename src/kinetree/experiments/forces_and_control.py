@@ -92,7 +92,7 @@ def control(table: Any, where: str, mechanism: Mechanism, folder: Path) -> Any:
     return made
 
 
-def reference(table: Any, where: str, folder: Path) -> Any:
+def reference(table: object, where: str, folder: Path) -> Any:
     """Return the reference of a table; its numbers may be in a CSV file in the folder of the experiment."""
     if isinstance(table, Mapping) and table.get("kind") == "table" and "file" in table:
         known_keys(table, ("kind", "file", "columns", "ends"), where)
@@ -104,13 +104,13 @@ def reference(table: Any, where: str, folder: Path) -> Any:
     return _built(REFERENCES, "reference", table, where, readers=readers)
 
 
-def loops(given: Any, where: str, mechanism: Mechanism) -> Any:
+def loops(given: object, where: str, mechanism: Mechanism) -> Any:
     """Return the way to keep loops closed from a kind or a table; `independent` has names of joints."""
     if not mechanism.closures:
         raise ModelError(f"{mechanism.name!r} has no loops", where=where, remedy="leave it out")
     table = {"kind": given} if isinstance(given, str) else given
 
-    def independent(x: Any, where: str) -> tuple[int, ...]:
+    def independent(x: object, where: str) -> tuple[int, ...]:
         names = _names([x] if isinstance(x, str) else x, where)
         return _make_at(lambda: tuple(k for name in names for k in entries(mechanism, name, 1)), where, {})
 
@@ -124,7 +124,9 @@ def instant(mechanism: Mechanism) -> Instant:
     return Instant(mechanism, t[0], q, qd, p if free else None)
 
 
-def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tuple[str, ...] = (), readers=None) -> Any:
+def _built(
+    kinds: dict[str, type], sort: str, table: object, where: str, more: tuple[str, ...] = (), readers=None
+) -> Any:
     """Return the object of a table: its kind selects the class, whose fields are the other keys."""
     found = known_keys(table, table if isinstance(table, Mapping) else (), where)
     kind = name(require(found, "kind", where), below(where, "kind"))
@@ -141,7 +143,7 @@ def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tupl
     return _make_at(lambda: kinds[kind](**given), where, found)
 
 
-def _make_at(make: Callable[[], Any], where: str, table: Mapping[str, Any]) -> Any:
+def _make_at(make: Callable[[], Any], where: str, table: Mapping[str, object]) -> Any:
     """Return the result of `make`; an error gets a location in the file, at the key of its path, if it has one."""
     try:
         return make()
@@ -153,34 +155,34 @@ def _make_at(make: Callable[[], Any], where: str, table: Mapping[str, Any]) -> A
         raise ModelError(str(error), where=_key_of(error, table, where)) from None
 
 
-def _key_of(error: ModelError | InputError, table: Mapping[str, Any], where: str) -> str:
+def _key_of(error: ModelError | InputError, table: Mapping[str, object], where: str) -> str:
     key = str(error.path[0]) if error.path else ""
     return below(where, key) if key in table else where
 
 
-def plain_numbers(x: Any, where: str) -> Any:
+def plain_numbers(x: object, where: str) -> Any:
     """Return a number, or nested lists of numbers; formulas in quotes may use pi."""
     if isinstance(x, list):
         return [plain_numbers(item, where) for item in x]
     return constant(x, where)
 
 
-def _numbers_by_joint(x: Any, where: str) -> dict[str, Any]:
+def _numbers_by_joint(x: object, where: str) -> dict[str, Any]:
     found = known_keys(x, x if isinstance(x, Mapping) else (), where)
     return {joint: plain_numbers(value, below(where, joint)) for joint, value in found.items()}
 
 
-def _whole(x: Any, where: str) -> int:
+def _whole(x: object, where: str) -> int:
     if isinstance(x, bool) or not isinstance(x, int):
         raise ModelError(f"{sort(x)} where a whole number belongs", where=where, remedy="give a whole number such as 5")
     return x
 
 
-def _names(x: Any, where: str) -> list[str]:
+def _names(x: object, where: str) -> list[str]:
     return [name(item, where) for item in sequence(x, where)]
 
 
-def _limit(x: Any, where: str) -> Any:
+def _limit(x: object, where: str) -> Any:
     if isinstance(x, str) and x == LIMITED_BY_JOINTS:
         return None
     return plain_numbers(x, where)

@@ -94,7 +94,7 @@ def _experiment(data: dict[str, Any], path: Path) -> Experiment:
     )
 
 
-def system_of_head(head: Mapping[str, Any], folder: Path, table: str = "experiment") -> System:
+def system_of_head(head: Mapping[str, object], folder: Path, table: str = "experiment") -> System:
     """Return the mechanism that the first table of a file names: one of the library, or a file in its folder."""
     where = at(table, "mechanism")
     model = name(require(head, "mechanism", at(table)), where)
@@ -123,7 +123,7 @@ def _item(sort: str, i: int, data: dict[str, Any]) -> Where:
     return Where(f"{sort} {i + 1}", (sort, i) if isinstance(data[sort], list) else (sort,))
 
 
-def _start(table: Mapping[str, Any], system: System, values: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _start(table: Mapping[str, object], system: System, values: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return q and qd; an error names the faulty one."""
     given = {key: _state(table, key, system) for key in ("q", "qd")}
     key = "q"
@@ -137,7 +137,7 @@ def _start(table: Mapping[str, Any], system: System, values: np.ndarray | None) 
         raise ModelError(str(error), where=at("start", key)) from None
 
 
-def _state(table: Mapping[str, Any], key: str, system: System) -> np.ndarray | dict[str, list[float]] | None:
+def _state(table: Mapping[str, object], key: str, system: System) -> np.ndarray | dict[str, list[float]] | None:
     """Return q or qd as given: all numbers, the numbers of some joints by name, or None."""
     given, where = table.get(key), at("start", key)
     column = columns(system.mechanism)[key]
@@ -155,7 +155,7 @@ def _state(table: Mapping[str, Any], key: str, system: System) -> np.ndarray | d
     return named
 
 
-def _numbers(x: Any, count: int, where: str, labels: list[str]) -> list[float]:
+def _numbers(x: object, count: int, where: str, labels: list[str]) -> list[float]:
     items = sequence(x, where) if isinstance(x, list) or count != 1 else [x]
     if len(items) != count:
         listed = ", ".join(labels[:12]) + (", ..." if len(labels) > 12 else "")
@@ -163,7 +163,7 @@ def _numbers(x: Any, count: int, where: str, labels: list[str]) -> list[float]:
     return [constant(item, where) for item in items]
 
 
-def _times(table: Mapping[str, Any]) -> np.ndarray:
+def _times(table: Mapping[str, object]) -> np.ndarray:
     if ("duration" in table) == ("times" in table):
         raise ModelError(
             "a run requires either duration or times", where=at("run"), remedy="give one of them, in seconds"
@@ -184,7 +184,7 @@ def _times(table: Mapping[str, Any]) -> np.ndarray:
     return np.linspace(0.0, _positive(table, "duration"), samples)
 
 
-def _method(table: Mapping[str, Any]) -> dict[str, Any]:
+def _method(table: Mapping[str, object]) -> dict[str, Any]:
     method: dict[str, Any] = {key: _positive(table, key) for key in ("dt", "rtol", "atol") if key in table}
     if "max_steps" in table:
         method["max_steps"] = _count(table, "max_steps", 0)
@@ -204,7 +204,7 @@ def _method(table: Mapping[str, Any]) -> dict[str, Any]:
     return method | {"method": label}
 
 
-def _loops(table: Mapping[str, Any], system: System) -> dict[str, Any]:
+def _loops(table: Mapping[str, object], system: System) -> dict[str, Any]:
     return (
         {"loops": forces_and_control.loops(table["loops"], at("run", "loops"), system.mechanism)}
         if "loops" in table
@@ -212,14 +212,14 @@ def _loops(table: Mapping[str, Any], system: System) -> dict[str, Any]:
     )
 
 
-def _positive(table: Mapping[str, Any], key: str) -> float:
+def _positive(table: Mapping[str, object], key: str) -> float:
     value = constant(table[key], at("run", key))
     if value <= 0.0:
         raise ModelError(f"{key} is {value:g}", where=at("run", key), remedy="give more than zero")
     return value
 
 
-def _count(table: Mapping[str, Any], key: str, default: int) -> int:
+def _count(table: Mapping[str, object], key: str, default: int) -> int:
     value = table.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int) or (key in table and value < 1):
         raise ModelError(
@@ -238,7 +238,7 @@ def _parameters(table: Any, where: str, system: System) -> np.ndarray | None:
     return np.array([constant(table.get(p.name, p.value), below(where, p.name)) for p in free]) if free else None
 
 
-def _outputs(table: Mapping[str, Any], system: System) -> Outputs:
+def _outputs(table: Mapping[str, object], system: System) -> Outputs:
     known = columns(system.mechanism, given=GIVEN)
     save = _texts(table, "save")
     for file in save:
@@ -264,7 +264,7 @@ def _outputs(table: Mapping[str, Any], system: System) -> Outputs:
     return Outputs(save, _texts(table, "columns"), _texts(table, "plot"), page)
 
 
-def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+def _texts(table: Mapping[str, object], key: str) -> tuple[str, ...]:
     """Return the texts of a list, or a single text as a list of one."""
     where, given = at("output", key), table.get(key, [])
     return tuple(name(x, where) for x in ([given] if isinstance(given, str) else sequence(given, where)))

@@ -97,14 +97,14 @@ def _study(data: dict[str, Any], path: Path) -> StudyFile:
     return StudyFile(path.stem, description, plan_of(system, over, measures, StudyOptions(**given)))
 
 
-def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _table(data: Mapping[str, object], key: str) -> Mapping[str, object]:
     found = data.get(key)
     if not isinstance(found, Mapping) or not found:
         raise ModelError("is missing or empty", where=at(key), remedy=f"write [{key}], with its names below")
     return found
 
 
-def _sampling(table: Any, where: str) -> Any:
+def _sampling(table: object, where: str) -> Any:
     """Return the sampling of a table: { grid = [lo, hi, n] }, { values = [...] } or { latin = [lo, hi] }."""
     keys = [*SAMPLINGS, "values", "column", "log"]
     found = known_keys(table, keys, where)
@@ -131,7 +131,7 @@ def _sampling(table: Any, where: str) -> Any:
         raise ModelError(str(error), where=below(where, kind)) from None
 
 
-def _plan_scheme(table: Mapping[str, Any], over: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _plan_scheme(table: Mapping[str, object], over: Mapping[str, object], given: dict[str, Any]) -> dict[str, Any]:
     """Return the samplings of a scheme for sensitivity indices; it takes the samples and the seed of the study."""
     where = at("sensitivity")
     options: dict[str, Any] = {"method": text(require(table, "method", where), at("sensitivity", "method"))}
@@ -145,7 +145,7 @@ def _plan_scheme(table: Mapping[str, Any], over: Mapping[str, Any], given: dict[
         raise ModelError(str(error), where=where) from None
 
 
-def _read_motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _read_motion(table: Mapping[str, object], folder: Path) -> dict[str, Any]:
     """Return motion and times; `joint` has a reference for each driven joint."""
     given = require(table, "joint", at("motion"))
     joints = known_keys(given, given if isinstance(given, Mapping) else (), at("motion", "joint"))
@@ -153,13 +153,13 @@ def _read_motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {"motion": references, **_options(table, "motion")}
 
 
-def _read_cycle(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _read_cycle(table: Mapping[str, object], folder: Path) -> dict[str, Any]:
     drive = name(require(table, "drive", at("cycle")), at("cycle", "drive"))
     numbers = {key: constant(table[key], at("cycle", key)) for key in CYCLE[1:] if key in table}
     return {"cycle": {"drive": drive, **numbers}, **_options(table, "cycle")}
 
 
-def _read_simulation(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _read_simulation(table: Mapping[str, object], folder: Path) -> dict[str, Any]:
     """Return the system and the options of an experiment file in the same folder."""
     where = at("simulate", "experiment")
     made = read_experiment(inner(folder, text(require(table, "experiment", at("simulate")), where), where))
@@ -183,13 +183,13 @@ def _parameters(table: Any) -> dict[str, float] | None:
     return {key: constant(x, at("parameters", key)) for key, x in table.items()}
 
 
-def _whole(x: Any, where: str) -> int:
+def _whole(x: object, where: str) -> int:
     if isinstance(x, bool) or not isinstance(x, int):
         raise ModelError(f"{x!r} where a whole number belongs", where=where, remedy="give a whole number such as 1000")
     return x
 
 
-def _as_list(x: Any) -> list[Any]:
+def _as_list(x: object) -> list[Any]:
     return x if isinstance(x, list) else [x]
 
 
@@ -206,6 +206,6 @@ READERS: Mapping[str, Callable[[Any, str], Any]] = {
 """The readers of the options of `study` that are keys of tables."""
 
 
-def _options(table: Mapping[str, Any], sort: str) -> dict[str, Any]:
+def _options(table: Mapping[str, object], sort: str) -> dict[str, Any]:
     """Return the options of `study` that a table has."""
     return {key: READERS[key](table[key], at(sort, key)) for key in table_keys(StudyOptions, sort) if key in table}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..system import System
 from .animation import PAPER, _Stage
 from .figures import _style
 from .skeleton import scene
+
+if TYPE_CHECKING:
+    from ..model.parts import Joint
 
 MOST_BODIES = 100
 """The most bodies of a mechanism that is drawn; a picture of more takes too long for a notebook."""
@@ -49,7 +52,7 @@ def _span(values: np.ndarray) -> tuple[float, ...]:
     return tuple(map(float, (good[0], good[-1], good.min(), good.max()) if len(good) else (np.nan,) * 4))
 
 
-def _range(joint: Any) -> str:
+def _range(joint: Joint) -> str:
     limits = joint.limits
     pairs = zip(limits.lower, limits.upper, strict=False)
     return ", ".join(f"{float(low):.4g} to {float(high):.4g}" for low, high in pairs)

@@ -14,6 +14,9 @@ from ..model.topology import path as path_of_body
 from .figures import COLORS, INK, _figure, _style, finish_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from mpl_toolkits.mplot3d.axes3d import Axes3D
+
     from ..analysis.balance import Balance
     from ..analysis.kinematics.all_solutions import AllSolutions
     from ..analysis.kinematics.workspace import Workspace
@@ -62,7 +65,7 @@ def _chains(found: AllSolutions) -> Numbers:
     return np.concatenate([np.zeros((len(found.q), 1, 3)), origins, tip], axis=1)
 
 
-def _spatial(axes: Any, line: Numbers, T: Numbers, lines: Numbers) -> None:
+def _spatial(axes: Axes3D, line: Numbers, T: Numbers, lines: Numbers) -> None:
     low, high = lines.reshape(-1, 3).min(axis=0), lines.reshape(-1, 3).max(axis=0)
     size = 0.5 * float((high - low).max()) or 1.0
     axes.plot(*line.T, color=INK, linewidth=2.2, marker="o", markersize=3.2)
@@ -77,7 +80,7 @@ def _spatial(axes: Any, line: Numbers, T: Numbers, lines: Numbers) -> None:
     axes.view_init(elev=24, azim=-58)
 
 
-def _planar(axes: Any, line: Numbers, T: Numbers, across: int, lines: Numbers) -> None:
+def _planar(axes: Axes, line: Numbers, T: Numbers, across: int, lines: Numbers) -> None:
     i, j = (k for k in range(3) if k != across)
     axes.plot(line[:, i], line[:, j], color=INK, linewidth=2.2, marker="o", markersize=3.5)
     axes.plot(T[i, 3], T[j, 3], "o", color=COLORS[1], markersize=5.0)

@@ -13,6 +13,8 @@ from ..errors import InputError, unknown_name
 from .figures import COLORS, DASHES, INK, _figure, _style, finish_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..studies.statistics.bands import Bands
     from ..studies.statistics.histograms import Histogram
     from ..studies.statistics.indices import Indices
@@ -128,7 +130,7 @@ def _map(study: Study, names: list[str]):
     return figure
 
 
-def _grid_map(axes: Any, study: Study, names: tuple[str, str], values: np.ndarray) -> Any:
+def _grid_map(axes: Axes, study: Study, names: tuple[str, str], values: np.ndarray) -> Any:
     x, y = (study.over[name][1] for name in names)
     if list(study.dims) != list(names):
         values = values.T

@@ -18,6 +18,9 @@ from ..simulation.monitors import joints_of
 from .figures import COLORS, DASHES, INK, _figure, _frame, _prefix, _style, finish_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from ..results.trajectory import Trajectory
 
 TOGETHER = ("energy", "kinetic_energy", "potential_energy")
@@ -159,7 +162,7 @@ def _rows(
     return rows
 
 
-def _draw_row(figure: Any, grid: Any, at: tuple[int, int], run: Trajectory, row, known, *, last: bool) -> None:
+def _draw_row(figure: Figure, grid: Any, at: tuple[int, int], run: Trajectory, row, known, *, last: bool) -> None:
     titled = ""
     for j, entry in enumerate(row):
         if entry is None:
@@ -179,13 +182,13 @@ def _is_single(known: dict[str, Column], joint: str) -> bool:
     return joint in known["q"].parts and len(_places(known["q"], joint)) == len(_places(known["qd"], joint)) == 1
 
 
-def _time_axis(axes: Any, *, last: bool) -> None:
+def _time_axis(axes: Axes, *, last: bool) -> None:
     axes.tick_params(labelbottom=last)
     if last:
         axes.set_xlabel("time  [s]")
 
 
-def _head(figure: Any, run: Trajectory, heading: str | None) -> None:
+def _head(figure: Figure, run: Trajectory, heading: str | None) -> None:
     """Add the heading and the legend of all panels."""
     text = run.system.mechanism.name if heading is None else heading
     count = prod(run.shape)
@@ -256,7 +259,7 @@ class Curves:
     values: list[Numbers]
 
 
-def draw_entry(axes: Any, run: Trajectory, entry: Entry, title: str) -> None:
+def draw_entry(axes: Axes, run: Trajectory, entry: Entry, title: str) -> None:
     """Draw one entry of a column; rounding errors about zero are drawn as a flat line."""
     axes.set_title(plain(title), loc="left")
     name, unit = entry.column.name, entry.column.units[entry.at]
@@ -275,7 +278,7 @@ def draw_entry(axes: Any, run: Trajectory, entry: Entry, title: str) -> None:
     _fit(axes, run.t, np.concatenate([everything, within]))
 
 
-def _beside(axes: Any, run: Trajectory, entry: Entry, factor: float) -> list[Numbers]:
+def _beside(axes: Axes, run: Trajectory, entry: Entry, factor: float) -> list[Numbers]:
     """Draw the reference of a coordinate or the control part of a torque, and return the numbers drawn."""
     name = BESIDE.get(entry.column.name)
     if name is None or getattr(run, name) is None:
@@ -291,7 +294,7 @@ def _beside(axes: Any, run: Trajectory, entry: Entry, factor: float) -> list[Num
     return [values]
 
 
-def _draw_limits(axes: Any, entry: Entry, factor: float, values: Numbers) -> Numbers:
+def _draw_limits(axes: Axes, entry: Entry, factor: float, values: Numbers) -> Numbers:
     """Draw near limits of an entry as lines and distant ones as a number; return those drawn as lines."""
     finite = values[np.isfinite(values)]
     bounds = _limits(entry)
@@ -332,7 +335,7 @@ def split_by_unit(run: Trajectory, group: tuple[str, ...]) -> list[Curves]:
     return list(found.values())
 
 
-def draw_curves(axes: Any, run: Trajectory, curves: Curves, title: str) -> None:
+def draw_curves(axes: Axes, run: Trajectory, curves: Curves, title: str) -> None:
     """Draw curves of one unit in a panel, with a legend if there are several."""
     for k, (label, values) in enumerate(zip(curves.labels, curves.values, strict=True)):
         for i, one in enumerate(some_runs(values)):
@@ -362,7 +365,7 @@ def _label_entries(run: Trajectory, name: str) -> list[tuple[str, Numbers, str]]
     return list(zip(labels, np.moveaxis(flat, -1, 0), [column.units[k] for k in chosen], strict=True))
 
 
-def marks(figure: Any) -> list[Any]:
+def marks(figure: Figure) -> list[Any]:
     """Return the legend handles of the reference, the control and the limits that are in a figure."""
     found = {}
     for axes in figure.axes:
@@ -387,7 +390,7 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _fit(axes: Any, t: Numbers, values: Numbers) -> None:
+def _fit(axes: Axes, t: Numbers, values: Numbers) -> None:
     finite = values[np.isfinite(values)]
     if len(t) > 1 and finite.size:
         _frame(axes, t, finite, ticks=4)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError
 from .figures import COLORS, INK, _figure, _prefix, _save, _style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..analysis.ledger import Ledger
 
 CAUSE_COLORS = {
     "inertia": COLORS[5],
@@ -26,7 +31,7 @@ SHADES = ("#4a8fb0", "#9cc3d5")
 
 def waterfall(
     path: str | Path,
-    ledger: Any,
+    ledger: Ledger,
     *,
     axes: Sequence[int | str] | None = None,
     by: str = "cause",
@@ -60,7 +65,7 @@ def waterfall(
         return _save(figure, path, heading)
 
 
-def _shares(ledger: Any, by: str, shown: list[int]) -> dict[str, tuple[np.ndarray, str]]:
+def _shares(ledger: Ledger, by: str, shown: list[int]) -> dict[str, tuple[np.ndarray, str]]:
     """Return the steps, each with its color; the last ones belong to the drives."""
     parts = ledger.by_cause if by == "cause" else {**ledger.by_body, "armature": ledger.armature}
     size = float(np.abs(ledger.parts).max(initial=0.0)) or 1.0
@@ -74,7 +79,7 @@ def _shares(ledger: Any, by: str, shown: list[int]) -> dict[str, tuple[np.ndarra
     return out
 
 
-def _panel(panel: Any, axis: int, shares: dict[str, tuple[np.ndarray, str]], ledger: Any) -> None:
+def _panel(panel: Axes, axis: int, shares: dict[str, tuple[np.ndarray, str]], ledger: Ledger) -> None:
     """Draw the steps of one axis, each from the end of the one before it, then the sum."""
     steps = [float(values[axis]) for values, _ in shares.values()]
     factor, prefix = _prefix(float(np.abs(np.cumsum([*steps, 0.0])).max()))
@@ -102,7 +107,7 @@ def _panel(panel: Any, axis: int, shares: dict[str, tuple[np.ndarray, str]], led
     panel.set_ylabel(f"[{prefix}{ledger.units[axis]}]")
 
 
-def _label(panel: Any, x: float, total: float, room: float) -> None:
+def _label(panel: Axes, x: float, total: float, room: float) -> None:
     """Write the sum at the end of its bar."""
     up = total >= 0
     y = total + (0.12 if up else -0.12) * room

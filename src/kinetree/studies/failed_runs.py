@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from ..simulation.outcomes import Outcome
 from .evaluating import EvaluatedRuns
 from .motions import AlongMotion
 from .plan import Plan
+
+if TYPE_CHECKING:
+    from .study import Study
 
 SHOWN = 10
 """The number of failed runs that a text lists."""
@@ -38,7 +41,7 @@ class FailedRun:
 class FailedRuns(Displayed, Sequence[FailedRun]):
     """The runs of a study that failed, in order; the reason of each is found when it is read."""
 
-    def __init__(self, study: Any) -> None:
+    def __init__(self, study: Study) -> None:
         """Store the study and find the runs."""
         self._study = study
         codes = study.status

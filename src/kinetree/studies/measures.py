@@ -17,6 +17,7 @@ from ..model.mechanism import Mechanism, resolve_parts
 from ..reports.bearings import PARTS, TOTALS, magnitude, one_axis
 from ..results.columns import columns, find
 from ..results.trajectory import Trajectory
+from ..system import System
 
 
 def time_weights(t: Numbers) -> Numbers:
@@ -111,7 +112,7 @@ Measuring = Measure | Callable[[Trajectory], Any]
 """A measure as it is evaluated: a Measure, or a function of a batch of runs that returns a number per run."""
 
 
-def read_measure(given: Any, name: str) -> Measuring:
+def read_measure(given: object, name: str) -> Measuring:
     """Return a measure from a Measure, its text form such as "rms control.crank", or a function of runs."""
     if isinstance(given, Measure) or (callable(given) and not isinstance(given, type)):
         return given
@@ -127,7 +128,7 @@ def read_measure(given: Any, name: str) -> Measuring:
     return Measure(*words)
 
 
-def measures_of(system: Any, given: Any) -> dict[str, Measuring]:
+def measures_of(system: System, given: object) -> dict[str, Measuring]:
     """Return measures by name, checked: reductions and columns must exist."""
     if not isinstance(given, Mapping) or not given:
         raise InputError(f"measures is {brief(given)}; give measures by name, such as {{'rms': rms('control.crank')}}")
@@ -151,7 +152,7 @@ def describe_measure(measure: Measuring) -> str:
     return str(measure) if isinstance(measure, Measure) else getattr(measure, "__name__", type(measure).__name__)
 
 
-def measure_unit(system: Any, measure: Measuring) -> str:
+def measure_unit(system: System, measure: Measuring) -> str:
     """Return the unit of a measure; an empty text for a function of runs."""
     if not isinstance(measure, Measure):
         return ""
@@ -306,7 +307,7 @@ class Kept:
         return run[self.name]
 
 
-def kept_columns(mechanism: Mechanism, names: Any, count: int) -> tuple[Kept, ...]:
+def kept_columns(mechanism: Mechanism, names: Iterable[str], count: int) -> tuple[Kept, ...]:
     """Return the columns to store, checked; `count` is the number of times."""
     known = columns(mechanism, given=("control",))
     out = []

@@ -96,7 +96,7 @@ class AlongMotion:
     drives: Drives
     times: Numbers
     nominal: Numbers | None
-    forces: tuple[Any, ...]
+    forces: tuple[Force, ...]
     actuated: tuple[int, ...]
     varied: Quantities
 
@@ -223,7 +223,7 @@ class MotionLoads:
 
     along: AlongMotion
 
-    def __call__(self, field: str, run: Any) -> Numbers:
+    def __call__(self, field: str, run: Trajectory) -> Numbers:
         """Return the array of a field at the samples of a run."""
         more = () if run.parameters is None else (run.parameters_at_samples,)
         states = (run.t[:, None], run.q, run.qd, run.accelerations, *more)
@@ -235,13 +235,13 @@ class MotionLoads:
 
 def along_motion(
     system: System,
-    motion: Any,
+    motion: object,
     times: Numbers,
     nominal: Numbers | None,
     varied: Quantities,
     *,
     passive: bool,
-    forces: tuple[Any, ...],
+    forces: tuple[Force, ...],
     actuated: tuple[int, ...] | None,
 ) -> AlongMotion:
     """Return the evaluation of designs along a motion, after a check that it determines all joints."""

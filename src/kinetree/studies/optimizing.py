@@ -14,11 +14,14 @@ from .._support.options import option_names
 from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
+from ..model.mechanism import Mechanism
+from ..results.trajectory import Trajectory
 from ..simulation.outcomes import Outcome
+from ..system import System
 from .choosing import Bounds, Choice, checked_bounds
 from .evaluating import evaluate
 from .exact_slopes import exact_slopes, is_smooth, series_of
-from .measures import Measure
+from .measures import Measure, Measuring
 from .plan import STORING, Plan, StudyOptions, plan_of
 from .progress import show_runs
 from .samplings import Sobol
@@ -68,7 +71,7 @@ class Optimum(Displayed):
         """The values of the free parameters, for `parameters=` of other functions."""
         return {name: x for name, x in self.values.items() if name in self.plan.quantities.parameters}
 
-    def run(self) -> Any:
+    def run(self) -> Trajectory | None:
         """Return the best design as a Trajectory."""
         run = self.plan.evaluation.evaluate({name: np.array([x]) for name, x in self.values.items()}).run
         return run.run(0) if run is not None else None
@@ -130,12 +133,12 @@ class Confirmation:
 
 
 def optimize(
-    system: Any,
+    system: System | Mechanism,
     over: Mapping[str, tuple[float, float]],
     *,
-    minimize: Any,
+    minimize: str | Measuring,
     subject_to: Mapping[str, Bounds] | None = None,
-    measures: Mapping[str, Any] | None = None,
+    measures: Mapping[str, str | Measuring] | None = None,
     population: int | None = None,
     generations: int = 300,
     seed: int = 0,
@@ -225,7 +228,9 @@ def _optimum(objective: Objective, best: Judged, own, history: list[float], boun
     )  # fmt: skip
 
 
-def _name_measures(measures: Mapping[str, Any] | None, minimize: Any) -> tuple[dict[str, Any], str]:
+def _name_measures(
+    measures: Mapping[str, str | Measuring] | None, minimize: str | Measuring
+) -> tuple[dict[str, str | Measuring], str]:
     """Return all measures by name, and the name of the one to minimize."""
     known = dict(measures or {})
     if isinstance(minimize, str) and minimize in known:
@@ -238,7 +243,7 @@ def _name_measures(measures: Mapping[str, Any] | None, minimize: Any) -> tuple[d
     )
 
 
-def _intervals(over: Any) -> dict[str, tuple[float, float]]:
+def _intervals(over: object) -> dict[str, tuple[float, float]]:
     if not isinstance(over, Mapping) or not over:
         raise InputError(f"over is {brief(over)}; give intervals by name, such as {{'k': (0.0, 1e3)}}")
     out = {}

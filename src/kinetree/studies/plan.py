@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from glob import escape
@@ -121,12 +121,12 @@ class Plan:
     system: System
     space: Space
     measures: Mapping[str, Measuring]
-    parameters: Any = None
-    motion: Any = None
+    parameters: Named | None = None
+    motion: Mapping[str, Reference] | None = None
     simulate: Mapping[str, Any] | None = None
-    times: Any = None
+    times: Numbers | None = None
     actuated: tuple[int, ...] | None = None
-    forces: tuple[Any, ...] = ()
+    forces: tuple[Force, ...] = ()
     passive: bool = True
     keep: tuple[str, ...] = ()
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
@@ -169,6 +169,7 @@ class Plan:
                     "parameters, or write a table [simulate] instead of [motion]",
                 )
             )
+        assert self.times is not None  # of every motion
         return along_motion(
             self.system, self.motion, self.times, self.nominal, self.quantities,
             passive=self.passive, forces=self.forces, actuated=self.actuated,
@@ -244,7 +245,7 @@ class Plan:
         }
 
 
-def _digest_of(name: str, part: Any) -> str:
+def _digest_of(name: str, part: object) -> str:
     try:
         return digest(part)
     except Unidentified as error:
@@ -255,7 +256,7 @@ def _digest_of(name: str, part: Any) -> str:
         ) from None
 
 
-def plan_of(system: Any, over: Any, measures: Any, options: StudyOptions) -> Plan:
+def plan_of(system: System | Mechanism, over: object, measures: object, options: StudyOptions) -> Plan:
     """Return the plan of a study from its arguments, after all checks that need no run."""
     o = options
     space = space_of(over, o.samples, o.seed)
@@ -276,7 +277,7 @@ def plan_of(system: Any, over: Any, measures: Any, options: StudyOptions) -> Pla
     return made
 
 
-def _free_varied(system: Any, names: Sequence[str], parameters: Any) -> tuple[Any, Any]:
+def _free_varied(system: System, names: Sequence[str], parameters: Named | None) -> tuple[System, Named | None]:
     """Return a System whose varied numbers are free parameters, and given values of those that were free before."""
     mechanism = system.mechanism
     free = [p.name for p in mechanism.free_parameters]
@@ -320,7 +321,7 @@ def _times(options: StudyOptions) -> Numbers:
     return np.linspace(0.0, float(found[-1]), SAMPLES if options.steps is None else _count(options.steps))
 
 
-def _count(steps: Any) -> int:
+def _count(steps: object) -> int:
     """Return the number of times of so many steps."""
     return whole(steps, "steps", most=STEPS) + 1
 
@@ -342,7 +343,7 @@ def _revolution(options: StudyOptions) -> tuple[dict[str, Reference], Numbers]:
     return {cycle["drive"]: Hold(start, speed=speed)}, np.linspace(0.0, end, count)
 
 
-def _actuated_dofs(system: System, names: Any) -> tuple[int, ...] | None:
+def _actuated_dofs(system: System, names: str | Iterable[str] | None) -> tuple[int, ...] | None:
     if names is None:
         return None
     from ..analysis.loops.actuation import dofs

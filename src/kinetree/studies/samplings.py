@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -228,7 +227,7 @@ def table(columns: Mapping[str, ArrayLike] | None = None, **more: ArrayLike) -> 
     return out
 
 
-def read_sampling(given: Any, name: str) -> Sampling:
+def read_sampling(given: object, name: str) -> Sampling:
     """Return the sampling of a quantity as given: a sampling, or a list of values for a grid."""
     if isinstance(given, Sampling):
         return given

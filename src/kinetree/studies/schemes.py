@@ -11,7 +11,10 @@ import numpy as np
 from .._support.checks import number, whole
 from .._support.optional import optional
 from ..errors import InputError, brief, unknown_name
-from .samplings import VALUES, Given, Grid, Normal, Uniform
+from .samplings import VALUES, Given, Grid, Normal, Sampling, Uniform
+
+Axes = tuple[tuple[str, Sampling], ...]
+"""The sampling of each quantity by name."""
 
 METHODS = ("sobol", "morris")
 SAMPLES = {"sobol": 1024, "morris": 100}
@@ -81,7 +84,7 @@ class Planned(Given):
 
 
 def sensitivity(
-    over: Mapping[str, Any],
+    over: Mapping[str, object],
     *,
     method: str = "sobol",
     samples: int | None = None,
@@ -116,7 +119,7 @@ def sensitivity(
     return {name: Planned(tuple(map(float, points[:, k])), scheme) for k, name in enumerate(scheme.names)}
 
 
-def _axis(name: str, given: Any, method: str) -> tuple[tuple[float, float], str]:
+def _axis(name: str, given: object, method: str) -> tuple[tuple[float, float], str]:
     if isinstance(given, Normal) and method == "sobol":
         return (given.mean, given.deviation), "norm"
     if isinstance(given, Uniform):
@@ -129,9 +132,9 @@ def _axis(name: str, given: Any, method: str) -> tuple[tuple[float, float], str]
     raise InputError(f"{name!r} varies over {brief(given)}; give an interval (lo, hi) with lo below hi{more}")
 
 
-def distributions(over: Any) -> dict[str, Any]:
+def distributions(over: Axes) -> dict[str, Normal | tuple[float, float]]:
     """Return intervals and normal distributions of the quantities of a space; grids and tables have none."""
-    out: dict[str, Any] = {}
+    out: dict[str, Normal | tuple[float, float]] = {}
     for name, own in over:
         if isinstance(own, Grid | Given):
             raise InputError(
@@ -142,7 +145,7 @@ def distributions(over: Any) -> dict[str, Any]:
     return out
 
 
-def scheme_of(over: Any) -> Scheme | None:
+def scheme_of(over: Axes) -> Scheme | None:
     """Return the scheme of a space whose quantities all belong to one; None for other studies."""
     found = {own.scheme if isinstance(own, Planned) else None for _, own in over}
     one = found.pop() if len(found) == 1 else None

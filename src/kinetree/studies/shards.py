@@ -8,7 +8,6 @@ import sys
 from functools import cache, lru_cache
 from pathlib import Path
 from socket import gethostname
-from typing import Any
 
 import numpy as np
 
@@ -110,6 +109,6 @@ def warm_up(blob: bytes) -> None:
     _ = plan.space.values(0, 1), plan.evaluation
 
 
-def store_arguments(store: Store) -> tuple[Any, ...]:
+def store_arguments(store: Store) -> tuple[str, int, int]:
     """Return the arguments of `remote_shard` that describe a store."""
     return str(store.path.resolve()), store.runs, store.shard

@@ -140,7 +140,7 @@ class Simulated:
         )
 
 
-def evaluate_by_simulation(system: System, varied: Quantities, nominal: Numbers | None, options: Any) -> Simulated:
+def evaluate_by_simulation(system: System, varied: Quantities, nominal: Numbers | None, options: object) -> Simulated:
     """Return the evaluation by simulation; unknown options raise an error."""
     if not isinstance(options, Mapping):
         raise InputError(f"simulate is {brief(options)}; give options of simulate, such as {{'duration': 2.0}}")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -81,17 +80,17 @@ class Space:
     def sampled(self, start: int, stop: int) -> dict[str, Numbers]:
         """Return the values of all quantities that are not on grids, for samples start to stop - 1."""
         axes = [name for name, own in self.over if isinstance(own, Sobol)]
-        points = sobol_points(self.seed, axes, start, stop) if axes else None
+        points = sobol_points(self.seed, axes, start, stop) if axes else np.zeros((stop - start, 0))
         out = {}
         for name, own in self.over:
             if isinstance(own, Sobol):
-                out[name] = own.quantile(points[:, axes.index(name)])  # type: ignore[index]
+                out[name] = own.quantile(points[:, axes.index(name)])
             elif not isinstance(own, Grid):
                 out[name] = own.at(self.seed, name, start, stop, self.samples)
         return out
 
 
-def space_of(over: Any, samples: int | None, seed: int) -> Space:
+def space_of(over: object, samples: int | None, seed: int) -> Space:
     """Return the space of a study from the arguments of `study`."""
     if not isinstance(over, Mapping) or not over:
         raise InputError(f"over is {brief(over)}; give samplings by name, such as {{'k': grid(0.0, 1e3, 11)}}")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .._support.atomic import replacing
 from .._support.optional import optional
@@ -260,7 +261,7 @@ def write_rows(folder: Path, rows: slice, arrays: dict[str, np.ndarray]) -> None
             group[name][rows] = values
 
 
-def fill(dtype: Any) -> Any:
+def fill(dtype: DTypeLike) -> float:
     """Return the value of runs that were not evaluated."""
     return np.nan if np.dtype(dtype).kind == "f" else int(Outcome.NOT_EVALUATED)
 
@@ -338,7 +339,7 @@ def _sort_members(file: Path) -> None:
     file.write_text(json.dumps(data, indent=2))
 
 
-def _arrays(plan: Plan) -> Iterator[tuple[str, Any, Kept | None, dict[str, Any]]]:
+def _arrays(plan: Plan) -> Iterator[tuple[str, DTypeLike, Kept | None, dict[str, Any]]]:
     """Yield name, type, column and attributes of all arrays over runs."""
     for name in (*plan.space.names, *plan.measures):
         attrs = {"units": plan.units.get(name, "")}

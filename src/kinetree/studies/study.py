@@ -16,11 +16,12 @@ from .._support.pictures import picture
 from .._support.tables import Table, html_of
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
-from ..model.mechanism import Named
+from ..model.mechanism import Mechanism, Named
 from ..results.trajectory import Trajectory
 from ..simulation.acting.instants import Force
 from ..simulation.acting.references.motions import Reference
 from ..simulation.outcomes import Outcome
+from ..system import System
 from .choosing import Bounds, Choice, best_of, front_of, worst_of
 from .evaluating import Block, evaluate
 from .failed_runs import FailedRuns
@@ -240,8 +241,8 @@ def _range(x: Numbers) -> tuple[float | None, float | None, float | None]:
 
 
 def study(
-    system: Any,
-    over: Mapping[str, Any],
+    system: System | Mechanism,
+    over: Mapping[str, object],
     *,
     measures: Mapping[str, str | Measuring],
     motion: Mapping[str, Reference] | None = None,
