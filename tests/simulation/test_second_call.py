@@ -11,7 +11,7 @@ import pytest
 
 import kinetree as kt
 
-MOST = 20
+MOST = 18
 """The most files of the second call of a plain run."""
 ROOT = str(Path(kt.__file__).parent)
 

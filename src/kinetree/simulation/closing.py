@@ -34,7 +34,7 @@ from ..runtime.function import Function
 from ..runtime.native import native_kernel
 from ..system import System
 from .acting.drives import Drives
-from .methods.lane_states import closing_kernel
+from .methods.lane_states import closed_states_kernel
 from .outcomes import Ending, Outcome
 from .run_states import Run
 
@@ -313,7 +313,7 @@ class CompiledCloser:
     ) -> CompiledCloser:
         """Return the Closer of a `closing_program`; `build` compiles a kernel for numbers of a precision."""
         count = program.inputs[3].size if len(program.inputs) > 3 else 0
-        return cls(build(closing_kernel(program, dtype=dtype), dtype), count)
+        return cls(build(closed_states_kernel(program, dtype=dtype), dtype), count)
 
     def close(
         self, q: Numbers, qd: Numbers, parameters: Numbers | None = None, t: Numbers = START

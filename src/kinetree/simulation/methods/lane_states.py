@@ -345,7 +345,7 @@ class RunsOfLanes(LaneStates):
 # --- A kernel that closes the loops of states: starts of runs, and samples that are interpolated between steps ---
 
 
-def closing_kernel(closing: Program, *, dtype: str = "float64") -> Kernel:
+def closed_states_kernel(closing: Program, *, dtype: str = "float64") -> Kernel:
     """Return (t, q0, qd0[, parameters]) -> (q_end, qd_end): states with their loops closed, or NaN if they are open."""
     k = Builder("closing_states", {"closing": closing})
     names = {"q": "q0", "qd": "qd0"}
