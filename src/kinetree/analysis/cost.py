@@ -1,4 +1,4 @@
-"""Operation counts of a function: those of the Program that runs, by the rules of the papers.
+"""Operation counts of a function, from the Program that runs, by the rules of the papers.
 
 M counts multiplications and divisions, A additions and subtractions. A product with a constant counts, a change of
 sign does not. Sines, cosines and roots are counted separately, as in the papers' tables.

@@ -115,8 +115,8 @@ class SymbolicFunction:
     def reduced(self, joints: str | Sequence[str] = ()) -> SymbolicFunction:
         """Return the function with the loops closed, for independent joints: G^T I G and G^T tau, with qd = G x.
 
-        By default the joints are those of `arm.independent()`. q, qd and qdd remain those of all joints, which the
-        loops determine: `assemble`, `consistent_speeds` and `consistent_accelerations` return them.
+        By default the joints are those of `arm.independent()`. q, qd and qdd remain the vectors of all joints, which
+        the loops determine: `assemble`, `consistent_speeds` and `consistent_accelerations` return them.
         """
         if self.loops is None or self.name not in REDUCED:
             raise InputError(

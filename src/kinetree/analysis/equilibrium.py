@@ -172,7 +172,7 @@ class _Statics:
         )
 
     def stiffness(self, q: Numbers, pull: Numbers, rows: Any) -> Numbers:
-        """Return the derivative of the force less that of the loops, J^T pull, whose forces rotate with them."""
+        """Return the derivative of the force less the loops' force J^T pull, which rotates with them."""
         more = self.more(rows)
         if not self.differences:
             out = self.function.jacobian("q")(q, *more)

@@ -30,7 +30,7 @@ class Linearization(Displayed):
     """dx/dt = A x + B u near a state, or x(t + dt) = A x + B u(t) with a time step.
 
     x = [dq; dqd] are small displacements in the tangent space and the changes of the velocities, u the changes of
-    the joint torques. `names` are the degrees of freedom of dq and dqd, `inputs` those of u. With loops, x has only
+    the joint torques. `names` are the degrees of freedom of dq and dqd, `inputs` of u. With loops, x has only
     independent degrees of freedom: all displacements are G dq. A has shape [..., 2 n, 2 n] and B [..., 2 n, nv].
     Where equations restrict velocities alone, as rolling does, dqd has fewer entries than dq: those of `rates`, which
     is empty otherwise.
@@ -79,7 +79,7 @@ def linearize(
 
     By default the mechanism is at rest, and tau are the torques that keep qd constant, so that dx/dt has no constant
     part: qdd = 0 at all degrees of freedom or, with loops, at the independent ones, where these torques act. At rest
-    they balance gravity and springs. tau = 0 is that of a mechanism without drives, which moves unless it hangs still.
+    they balance gravity and springs. tau = 0 leaves a mechanism without drives, which moves unless it hangs still.
     The leading axes of states, torques, parameters and wrenches broadcast. With `forces`, springs, dampers and friction
     of the mechanism act, as in a simulation. With a time step `dt` [s], during which u is constant, A and B are those
     of the exact discrete system. With loops, the independent degrees of freedom are those of the first state.
@@ -219,7 +219,7 @@ def _independent(
 
 
 def refuse_singular(system: CompiledMechanism, q: Numbers, parameters: Any) -> None:
-    """Raise InputError at a singular position of the loops, at which small motions are not those of its equations."""
+    """Raise InputError at a singular position of the loops, where the linear equations do not give small motions."""
     at = system if parameters is None else system.fixed(parameters)
     state = doctor(at, q)
     if state.mobility != state.lasting:

@@ -23,14 +23,14 @@ from .linearization import linearize
 from .loops.tolerances import CLOSED
 
 AT_REST = 1e-6
-"""The largest acceleration at a position of equilibrium, relative to that of the joints under gravity alone."""
+"""The largest acceleration at a position of equilibrium, relative to the one under gravity alone."""
 
 
 @dataclass(frozen=True, repr=False)
 class Modes(Displayed):
     """The modes about a position of equilibrium, slowest first; motions are real parts of shape exp(eigenvalue t).
 
-    `eigenvalues` [modes] in 1/s are complex, one of each conjugate pair; those of motions that do not vibrate are real.
+    `eigenvalues` [modes] in 1/s are complex, one of each conjugate pair; motions that do not vibrate have real ones.
     `shapes` [modes, nv] have displacements of all degrees of freedom `names`, the largest of which is 1 rad or 1 m.
     """
 
@@ -146,7 +146,7 @@ def _refuse_moving(system: CompiledMechanism, q: Numbers, tau: Numbers, forces: 
 # --- Modes of vibration as motions of finite size, with loops closed, for pictures and animations ---
 
 SWING = 0.25
-"""The default size of the largest displacement, in rad or in parts of the mechanism's characteristic length: large
+"""The default size of the largest displacement, in rad or in units of the mechanism's characteristic length: large
 enough to be seen."""
 ROUNDS = 30
 """The most steps of Newton's method that close loops."""
@@ -160,7 +160,7 @@ def mode_motion(
 
     `amplitude` is the largest displacement [rad, m]. A vibration takes `period` seconds in the motion, None for its
     own. A motion that does not vibrate is shown as if it did. There are `samples` in each of the `periods`. With loops,
-    positions are the nearest closed ones, and velocities those of the small motion, projected.
+    positions are the nearest closed ones, and velocities are projected from the small motion.
     """
     count = len(modes.eigenvalues)
     if whole(k, "the number of the mode") > count:

@@ -62,12 +62,12 @@ class Candidate:
 
 
 def candidates(contact: Any, r: Vector, R: Matrix, w: Vector, v: Vector) -> list[Candidate]:
-    """Return the candidates for position, rotation and relative twist of the shape's frame in that of the surface."""
+    """Return the candidates for position, rotation and relative twist of the shape's frame in the surface's."""
     return [x for feature in features(contact) for x in of_feature(contact.surface, feature, r, R, w, v)]
 
 
 def of_feature(surface: Any, feature: Feature, r: Vector, R: Matrix, w: Vector, v: Vector) -> list[Candidate]:
-    """Return the candidates of one feature of a shape, for the motion of the shape's frame in that of the surface."""
+    """Return the candidates of one feature of a shape, for the motion of the shape's frame in the surface's."""
     if feature.rim:
         met, arm, darm = rim_on_plane(feature, r, R, w)
         return [_made(met, arm, darm), *(_lying(surface, x, r, R, w, v) for x in rim_points(feature))]

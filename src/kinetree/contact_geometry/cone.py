@@ -38,7 +38,7 @@ from ..algebra.scalars import absolute, maximum, sqrt, where
 # the size w |p|.
 
 ROUNDING = {"float64": 1e-3, "float32": 0.1}
-"""The number c: the rounding of w |p| in parts of it, divided by residuals that are accepted, with some margin."""
+"""The number c: the rounding of w |p| relative to it, divided by residuals that are accepted, with some margin."""
 DOUBTFUL = {"float64": 1e-9, "float32": 1e-3}
 """The largest residual of a step that is in no doubt. Solutions are looked for until it is a hundredth of this or less:
 the difference is left to problems that almost have none, as of wedged bodies."""
@@ -174,7 +174,7 @@ def used(f: Numbers, mu: Numbers) -> Numbers:
 ROUNDS = 60
 """The largest number of Newton steps."""
 INSIDE = 1e-11
-"""The distance from a cone, in parts of the largest force, that counts as inside."""
+"""The distance from a cone, relative to the largest force, that counts as inside."""
 
 
 def null_space(A: Numbers, rank: float) -> Numbers:

@@ -37,7 +37,7 @@ class Root:
 
     @property
     def E(self) -> Rotation:
-        """The rotation from the root's axes to those of the joint's parent."""
+        """The rotation from the root's axes to the axes of the joint's parent."""
         return self.record.kind.displacement(self.record.joint, self.record.q)[1]
 
     def mean(self, total: Any) -> Any:

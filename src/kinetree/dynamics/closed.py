@@ -51,7 +51,7 @@ def closing_speed(tree, locked=frozenset()):
 def response(tree, rates: list, rank: int = 0):
     """Return the accelerations at rest without gravity under the torques tau, with J qdd = -rates.
 
-    They are linear in both: the same factors as those of forward dynamics solve for a change of its right-hand sides.
+    They are linear in both: the factors of forward dynamics also solve for a change of its right-hand sides.
     They are NaN where fewer than `rank` equations are independent.
     """
     for i in tree.records:
@@ -238,7 +238,7 @@ def moving(tree) -> Pulls:
 
 
 def at_rest(tree, locked=frozenset(), *, positions: bool = False) -> Pulls:
-    """Return the pulls on the tree where nothing else acts on it, of all equations or of those of positions."""
+    """Return the pulls on the tree where nothing else acts on it, of all equations or of positions alone."""
     rested(tree, locked)
     return Pulls(tree, rows(tree), positions=positions)
 

@@ -34,7 +34,7 @@ End = tuple[Pose, Twist, TwistRate]
 
 
 def rows(tree) -> list[Row]:
-    """Return the equations of all loops, then those of the couplings."""
+    """Return the equations of all loops, then of the couplings."""
     out = [row for loop in tree.loops for row in of_loop(loop, end(loop.chain_a, loop.a), end(loop.chain_b, loop.b))]
     return out + [of_coupling(coupling) for coupling in tree.couplings]
 

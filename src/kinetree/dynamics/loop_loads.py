@@ -37,7 +37,7 @@ def shared_loads(tree, multipliers: Scalars, idle: tuple[int, ...], ranks: Ranks
     """Return the reactions under multipliers; those of `idle` equations, which act on no motion, load joints least.
 
     The wrench of the parent on each child is at the joint's origin in the child's axes, that of a loop on frame b's
-    body is at b's origin in b's axes. The sum of squares of all wrenches is least, with moments in parts of the
+    body is at b's origin in b's axes. The sum of squares of all wrenches is least, with moments in units of the
     mechanism's length, as springs of equal compliance would share them. `ranks` are compliances of all entries: each
     rank minimizes the sum with its compliances, as far as those before leave it open.
     """
@@ -171,7 +171,7 @@ def _column(tree, row: Row, number: int) -> Scalars:
 
 
 def _loop_of(tree, equation: int) -> int:
-    """Return the number of the loop that has an equation; -1 for those of couplings."""
+    """Return the number of the loop that has an equation; -1 for equations of couplings."""
     end = 0
     for k, loop in enumerate(tree.loops):
         end += len(loops.labels(loop.loop))

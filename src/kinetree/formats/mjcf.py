@@ -239,7 +239,7 @@ def _between_two(given: Import, loops: list[Loop]) -> list[Loop]:
 
 
 def read_springs(given: Import, joints: Iterable[Joint]) -> list[ForceElement]:
-    """Return the springs of hinges and slides; those of ball and free joints are reported as dropped."""
+    """Return the springs of hinges and slides; springs of ball and free joints are reported as dropped."""
     m, bits, own = given.model, given.mujoco.mjtDisableBit, {joint.name: joint for joint in joints}
     stiff = [j for j in range(m.njnt) if m.jnt_stiffness[j] or _has(m, "jnt_stiffnesspoly", j)]
     off = m.opt.disableflags & (bits.mjDSBL_SPRING if hasattr(bits, "mjDSBL_SPRING") else bits.mjDSBL_PASSIVE)

@@ -38,7 +38,7 @@ class GeomPair:
 
 
 def touching_pairs(given: Import) -> Iterator[GeomPair]:
-    """Return the pairs of a model: first those of <pair>, then those that follow from the masks of bits."""
+    """Return the pairs of a model: first the elements <pair>, then what follows from the masks of bits."""
     m = given.model
     named = set[tuple[int, int]]()
     for k in range(m.npair):
@@ -229,7 +229,7 @@ class _Surfaces:
         return self._made[g]
 
     def _place(self, g: int) -> Placement:
-        """Return the pose of a geom in the world; that of a fixed one does not depend on the coordinates."""
+        """Return the pose of a geom in the world, which for a fixed one does not depend on the coordinates."""
         quaternion = np.empty(4)
         self._given.mujoco.mju_mat2Quat(quaternion, self._data.geom_xmat[g])
         return Placement(vector(self._data.geom_xpos[g]), rotation_of_quaternion(quaternion))

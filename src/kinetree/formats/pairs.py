@@ -55,7 +55,7 @@ def mechanism_from_pairs(
     become loops or stay in the tree, such as actuated ones. `joints` stay in the tree too. Data of bodies are in the
     frames in which the placements of the pairs are given, and each of these remains as the frame "<body>_frame",
     whichever tree is chosen; the name of a body is the frame of its joint. Couplings, joint springs and `guess` are in
-    the coordinates of the pairs: those of body_b relative to body_a. All other parts are those of `build_mechanism`.
+    the coordinates of the pairs: body_b relative to body_a. All other parts are as for `build_mechanism`.
     """
     report = Report(file=name if isinstance(name, str) else "")
     given = tidy_list(bodies, Body, "body")

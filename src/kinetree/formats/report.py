@@ -75,7 +75,7 @@ class Report(Displayed):
         self.entries.append(Entry(sort, text, self.file, line, group))
 
     def short(self, entry: Entry) -> str:
-        """Return `name:line: text`, with the full path only of a file other than that of the report."""
+        """Return `name:line: text`, with the full path only of a file other than the report's."""
         return str(replace(entry, file=Path(entry.file).name) if entry.file == self.file else entry)
 
     def lines(self, sort: str) -> list[str]:

@@ -34,7 +34,7 @@ def read_urdf(
         path: the file.
         base: "fixed" fixes the root link to the ground, "free" lets it float on a free joint named "root".
         fixed: "merge" merges links connected by fixed joints and keeps their names as frames; "keep" keeps the links.
-        roots: folders searched for meshes, in addition to that of the file: packages, or folders of packages.
+        roots: folders searched for meshes, in addition to the file's own: packages, or folders of packages.
     """
     data = read_bytes(path)
     return read_urdf_text(data, file=str(path), base=base, fixed=fixed, roots=(Path(path).parent, *roots))

@@ -54,7 +54,7 @@ def unit(source: Source, element: Element, numbers: tuple[float, ...]) -> tuple[
 
 
 def read_materials(source: Source, robot: Element) -> dict[str, Color]:
-    """Return the colors of all named materials: first those of the robot, then those defined in links."""
+    """Return the colors of all named materials: first the robot's, then the ones defined in links."""
     colors: dict[str, Color] = {}
     for material in robot.all("material"):
         color = _own_color(source, material)
@@ -158,7 +158,7 @@ def _mesh(source: Source, mesh: Element, roots: Sequence[Path]) -> str:
 
 
 def ros_folders() -> list[Path]:
-    """Return the folders of packages that ROS declares: those of ROS_PACKAGE_PATH, and `share` of AMENT_PREFIX_PATH."""
+    """Return the folders of packages that ROS declares: ROS_PACKAGE_PATH, and `share` in AMENT_PREFIX_PATH."""
     folders = [Path(x) for x in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if x]
     return folders + [Path(x) / "share" for x in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if x]
 

@@ -71,7 +71,7 @@ class CharmieDynamics:
 def main_motion(
     mechanism: Mechanism, motion: Mapping[str, Motion], *, times: ArrayLike | None = None
 ) -> dict[str, Motion]:
-    """Return the motions of the joints of the main tree from those of the 21 actuators.
+    """Return the motions of the joints of the main tree from the motions of the 21 actuators.
 
     `times` are for messages: an actuator that is too short is reported with its time.
     """
@@ -129,7 +129,7 @@ def inverse_dynamics(
 
 
 def _fifth(tree, at, loads, k, T: Torso, out: dict[str, Matrix]) -> tuple[Matrix, Matrix]:
-    """Share the loads of body 5, add those of its actuator and spring to body 4, and return those of joint 5."""
+    """Share the loads of body 5, load body 4 with its actuator and spring, and return the loads of joint 5."""
     i, here = tree[k["joint_5"]], at[k["joint_5"]]
     F4, S4 = (_times(np.swapaxes(here.R, -1, -2), point - T.B4) for point in (T.F4, T.S4))
     E5 = np.broadcast_to(T.E5, S4.shape)
@@ -150,7 +150,7 @@ def _fifth(tree, at, loads, k, T: Torso, out: dict[str, Matrix]) -> tuple[Matrix
 
 
 def _fourth(tree, at, loads, k, T: Torso, halves: Mapping[str, BalancingHalf], out) -> tuple[Matrix, Matrix]:
-    """Share the loads of body 4, add those of actuator and linkage to body 3, and return those of joint 4."""
+    """Share the loads of body 4, load body 3 with actuator and linkage, and return the loads of joint 4."""
     i, here = tree[k["joint_4"]], at[k["joint_4"]]
     up = here.O - at[k["joint_3"]].O  # bodies 3 and 4 have the same axes
     rise = _times(np.swapaxes(here.R0, -1, -2), up)

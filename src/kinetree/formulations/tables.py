@@ -1,4 +1,4 @@
-"""Matrices as tables with named blocks, in plain text, HTML and LaTeX, and those of a DeNOC by their names."""
+"""Matrices as tables with named blocks, in plain text, HTML and LaTeX; the matrices of a DeNOC by name."""
 
 from __future__ import annotations
 

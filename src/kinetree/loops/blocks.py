@@ -53,7 +53,7 @@ def along(loop, r, R, w, v) -> list[Equation]:
 
 
 def swing(loop, r, R, w, v) -> list[Equation]:
-    """Constrain the z axis of b to the direction of that of a: 2 tan(angle / 2) about x and y."""
+    """Constrain the z axis of b to the direction of the z axis of a: 2 tan(angle / 2) about x and y."""
     size = 2.0 / (1.0 + R[2][2])
     return [
         Equation("rotation x", "rad", -(R[1][2] * size), n=X),

@@ -17,7 +17,7 @@ from .blocks import Equation
 from .curves import ROUNDS, Pair, Place, best, chosen, pieces
 
 FLOOR = 0.1
-"""The least slope of the foot point's equation, in parts of the squared speed of the curve, with which Newton's method
+"""The least slope of the foot point's equation, relative to the squared speed of the curve, with which Newton's method
 divides: beyond the center of curvature, it would leave the foot point."""
 
 

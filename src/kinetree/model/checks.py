@@ -26,7 +26,7 @@ COEFFICIENTS = {
     "spring_damper": ("stiffness", "damping", "free_length", "preload"),
     "linear_actuator": ("force",),
 }
-"""Coefficients of forces between two points, by kind; those of a joint spring depend on its joint."""
+"""Coefficients of forces between two points, by kind; a joint spring has those that fit its joint."""
 KINDS = (*COEFFICIENTS, JOINT_SPRING)
 
 

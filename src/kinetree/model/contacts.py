@@ -91,7 +91,7 @@ MOST_CONTACTS = 1000
 SMALLEST = 1e-12
 """The least spacing of heights [m]: its square is not lost beside other numbers."""
 STEEPEST = 1e9
-"""The largest height, in parts of the spacing: slopes above it have no digits left."""
+"""The largest height, relative to the spacing: slopes above it have no digits left."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Keyframe:
-    """A named state: coordinates and velocities by joint name, controls by that of their actuator.
+    """A named state: coordinates and velocities by joint name, controls by actuator name.
 
     Joints without coordinates are neutral, and those without velocities at rest.
     """

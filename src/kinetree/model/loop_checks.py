@@ -1,4 +1,4 @@
-"""Checks of loops, couplings and guesses, run together with those of the tree."""
+"""Checks of loops, couplings and guesses, run together with the checks of the tree."""
 
 from __future__ import annotations
 

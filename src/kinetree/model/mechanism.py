@@ -137,7 +137,7 @@ class Mechanism:
 
     @cached_property
     def closures(self) -> tuple[Closure, ...]:
-        """The equations of all loops, then those of the couplings."""
+        """The equations of all loops, then of the couplings."""
         values = self.values()
         out = [Closure(p.name, *e) for p in resolve_parts(self.loops, values) for e in loop_kinds.labels(p)]
         for coupling in self.couplings:

@@ -112,7 +112,7 @@ class Body:
 class Limits:
     """Bounds of coordinates [rad or m], velocities [rad/s or m/s] and forces [N m or N]; an empty tuple means none.
 
-    One number is that of a joint with one degree of freedom.
+    For a joint with one degree of freedom, single numbers will do.
     """
 
     lower: tuple[float, ...] = ()

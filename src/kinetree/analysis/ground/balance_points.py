@@ -21,7 +21,7 @@ from ...model.mechanism import Mechanism, Named, one_set, resolve_parts
 from ...model.parts import GROUND, Placement
 from ...runtime.compiled import CompiledMechanism
 
-# --- The plane on which points of balance lie: that of the ground under a mechanism ---
+# --- The plane on which points of balance lie: the ground under a mechanism ---
 
 SAME = 1e-9
 """The largest distance [m] and sine of an angle between planes that count as the same."""
@@ -50,7 +50,7 @@ class Plane:
 
 
 def plane_of(mechanism: Mechanism, surface: Any = None, parameters: Sequence[float] | None = None) -> Plane:
-    """Return the plane of a Surface or Placement, by default that of the contacts with the ground.
+    """Return the plane of a Surface or Placement, by default the one that the contacts with the ground touch.
 
     Without contacts it is the level plane through the origin.
     """
@@ -94,7 +94,7 @@ def _of_contacts(contacts: Any) -> Placement | None:
         step = np.subtract(place.translation, first.translation) @ n
         if abs(step) > SAME or np.abs(np.cross(n, other)).max() > SAME or n @ other < 0:
             raise InputError(
-                "the contacts touch several planes; name that of the points of balance: plane=kt.Surface(...)"
+                "the contacts touch several planes; name the one for points of balance: plane=kt.Surface(...)"
             )
     return first
 

@@ -129,7 +129,7 @@ def _refuse_none(mechanism: Mechanism, count: int) -> None:
     if not count:
         raise InputError(
             f"the drives determine every motion of {mechanism.name!r}, so that a motion determines no ground forces; "
-            "name the joints with a drive, actuated=[...], without those of the base"
+            "name the joints with a drive, actuated=[...], without the base's"
         )
 
 
@@ -152,7 +152,7 @@ class GroundForces(Displayed):
     2 (slip); `inward` [..., nc] marks contacts that the motion moves into their surface, which no rigid body can do.
     `points` [..., nc, 3] and `axes` [..., nc, 3, 3], by rows normal and tangents, are in the frame of the ground.
     `settled` [...] marks forces that are the smallest ones up to rounding. `grounded` [nc] marks contacts with
-    the ground, not with other bodies. `contacts` are the names, `labels` and `units` those of the axes.
+    the ground, not with other bodies. `contacts` are names; the axes have `labels` and `units`.
     """
 
     tau: Numbers
@@ -310,10 +310,10 @@ def given_touch(names: tuple[str, ...], touching: Any, lead: tuple[int, ...]) ->
 
 
 TOL = 1e-6
-"""The default tolerance of gaps, velocities and accelerations of contacts, in parts of l, sqrt(g l) and g: motions that
+"""The default tolerance of gaps, velocities and accelerations of contacts, in units of l, sqrt(g l) and g: motions that
 were designed, or differentiated numerically, have about as many digits."""
 FLIGHT = 1e-4
-"""The least size of the required forces to which missing ones are compared, in parts of the weight: in free flight,
+"""The least size of the required forces to which missing ones are compared, relative to the weight: in free flight,
 rounding is all that is required."""
 
 

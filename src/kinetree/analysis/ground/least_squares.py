@@ -28,7 +28,7 @@ NEWTON = 60
 HALVINGS = 20
 """The largest number of halvings of a step."""
 ROUNDING = 4e-16
-"""The gradient, in parts of the sizes of its terms, at which Newton's method ends."""
+"""The gradient, relative to the sizes of its terms, at which Newton's method ends."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _stepped(at: Equations, y, origin, eps, step, gradient) -> tuple[Numbers, np
 STEPS = 12
 """The number of Newton steps."""
 NEAR = 1e-3
-"""The distance from a face, in parts of the largest force, at which forces are taken to be on it."""
+"""The distance from a face, relative to the largest force, at which forces are taken to be on it."""
 RANK = 1e-11
 """The ratio to the largest below which an eigenvalue counts as zero."""
 
@@ -167,19 +167,19 @@ def _step(at: Equations, f: Numbers, moves: Numbers, around: Numbers, w: Numbers
 
 
 EPS = 1e-7
-"""The weight of the proximal term of the method of multipliers, in parts of A A^T."""
+"""The weight of the proximal term of the method of multipliers, relative to A A^T."""
 ROUNDS = 8
 """The number of rounds of the method of multipliers. Each divides the residual by the ratio of A A^T to EPS."""
 WEIGHTS = (1e-2, 1e-4, 1e-6)
-"""Weights of |f|^2 in the least squares that find the faces, in parts of A A^T."""
+"""Weights of |f|^2 in the least squares that find the faces, relative to A A^T."""
 FACES = (1e-3, 1e-5, 1e-2)
-"""Distances from a face that are tried, in parts of the largest force."""
+"""Distances from a face that are tried, relative to the largest force."""
 FALLS = 0.3
 """The part of the residual before a round below which that after it shows convergence."""
 SETTLED = 1e-13
-"""The residual, in parts of b, that is zero."""
+"""The residual, relative to b, that is zero."""
 OPTIMAL = 1e-10
-"""The largest violation of the conditions of least squares by accepted forces, in parts of b."""
+"""The largest violation of the conditions of least squares by accepted forces, relative to b."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class CartesianMotion:
     """The motion of joints that moves a frame along a path: times [n], q [n, nq], qd and qdd [n, nv], poses [n, 4, 4].
 
     `position` [m] and `rotation` [rad] are the errors of the poses. `manipulability` [n] is the smallest singular value
-    of the frame's Jacobian in parts of the largest, near zero at singular positions.
+    of the frame's Jacobian relative to the largest, near zero at singular positions.
     """
 
     t: Numbers

@@ -30,13 +30,13 @@ from .pose_targets import Targets, targets
 ROUNDS = 60
 """The most steps toward the middle; each reduces the distance, or is halved."""
 LEAST = 1e-6
-"""The decrease of the squared distance, in parts of it, below which the search ends."""
+"""The decrease of the squared distance, relative to it, below which the search ends."""
 
 
 def center_in_ranges(search: PoseSearch, q: Numbers, good: Mask) -> Numbers:
     """Return positions [n, nq] nearest to the middle of the ranges among those reached from q with the same pose.
 
-    Distances are in parts of half the range of each joint; of half a revolution, or of the characteristic length, for
+    Distances are relative to half the range of each joint; to half a revolution, or to the characteristic length, for
     joints without limits. Targets that are not `good` stay as they are.
     """
     system, ranges = search.targets.system, search.ranges
@@ -145,7 +145,7 @@ class PoseSolution(Displayed):
     def nullspace(self) -> Numbers:
         """A basis of the velocities that do not move the frame in the axes with weights, at one position, [nv, k]."""
         if self.q.ndim != 1:
-            raise InputError(f"nullspace is that of one position, but q has shape {self.q.shape}; solve for one target")
+            raise InputError(f"nullspace belongs to one position, but q has shape {self.q.shape}; solve for one target")
         return null_motions(self.system, self.frame, self.used, self.q, self.parameters)
 
     def display(self) -> list[str | Table]:

@@ -33,7 +33,7 @@ Scalars = list[Any]
 
 @dataclass(frozen=True)
 class PoseEquations:
-    """The equations of one frame: those of the six errors [rotation; position] that are used, then those of loops."""
+    """The equations of one frame: of the six errors [rotation; position] the ones used, then the loops' equations."""
 
     mechanism: Mechanism
     frame: str
@@ -240,7 +240,7 @@ class DampedSteps:
 
 
 DAMPING, LARGEST = 1e-2, 1e9
-"""The damping at the start, in parts of the squared error, and that above which no step reduces the error."""
+"""The damping at the start, relative to the squared error, and that above which no step reduces the error."""
 FLOOR = 1e-13
 """The least damping: Cholesky factors of a singular matrix then exist in spite of rounding."""
 EASE, STRENGTHEN, KEEP = 1 / 8, 8.0, 0.25

@@ -155,7 +155,7 @@ ROUNDS = 100
 STRIDE = 0.2
 """The largest entry of a step [rad, characteristic lengths]."""
 RANK = 1e-13
-"""Directions with smaller singular values, in parts of the largest, are rounding errors."""
+"""Directions with smaller singular values, relative to the largest, are rounding errors."""
 
 
 def polish_solutions(search: PoseSearch, found: Found) -> Numbers:

@@ -34,7 +34,7 @@ from .tolerances import CONSISTENT
 CLEAR = 0.1
 """The part of the tolerance below which motions count as closed here; others are measured by other lengths."""
 MISSING = 1e-11
-"""The largest missing torque in parts of the largest torque of a motion: rounding errors, at well-posed positions."""
+"""The largest missing torque relative to the largest torque of a motion: rounding errors, at well-posed positions."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def native_loads(
 
 
 UNMOVED = 1e-12
-"""The largest change of a reaction by loads that the motion leaves open, as a square in parts of these loads."""
+"""The largest change of a reaction by loads that the motion leaves open, as a square relative to these loads."""
 
 
 def unit_ranks(system: CompiledMechanism, share: Share) -> Ranks:
@@ -170,7 +170,7 @@ PART = 1e-6
 class Actuation(Displayed):
     """The torques of actuators for a motion, and whether they are unique.
 
-    `tau` [..., nv] is zero at passive joints, `multipliers` [..., nc] are those of the loops' equations, and `residual`
+    `tau` [..., nv] is zero at passive joints, `multipliers` [..., nc] belong to the loops' equations, and `residual`
     [..., nv] are the missing torques I qdd + h - tau - J^T lambda. If they are zero, the motion is `achieved` [...].
     The mechanism has `freedoms` [...], of which the `actuators` drive `driven` [...]. Torques that are not
     `unique_tau` [..., nv] are those of least effort. Multipliers that are not `unique_multipliers` [..., nc] for these

@@ -33,7 +33,7 @@ def assembly_modes(
     tolerance: float = 1e-12,
     parameters: ArrayLike | None = None,
 ) -> list[Numbers]:
-    """Return the closed positions of the mechanism with joints held, that of the guess first.
+    """Return the closed positions of the mechanism with joints held, the one nearest to the guess first.
 
     Positions differ if the poses of bodies do; angles are those nearest to the guess. They are found from `tries`
     random starts, the same in every run, and may be incomplete. The held joints must determine the position; by default
@@ -82,7 +82,7 @@ def _holdable(loops: LoopKinematics, name: str) -> str:
 
 
 def _unwound(loops: LoopKinematics, q: Numbers, near: Numbers, at: Mask) -> Numbers:
-    """Return the same position with angles within pi of those of another, where multiples of 2 pi have no effect."""
+    """Return the same position with angles within pi of another's, where multiples of 2 pi have no effect."""
     geared = {name for c in loops.mechanism.couplings for name in (c.joint, *(term[0] for term in c.terms))}
     out = q.copy()
     for joint, own in zip(loops.mechanism.joints, loops.mechanism.q_slices, strict=True):

@@ -91,7 +91,7 @@ def require_closed(
 ) -> None:
     """Raise an InputError unless loops are closed, stay closed under qd and, if given, under qdd.
 
-    `tol` is in parts of the mechanism's length and, for rates, of the size of the motion at each loop.
+    `tol` is relative to the mechanism's length and, for rates, to the size of the motion at each loop.
     """
     if not system.closures:
         return

@@ -33,7 +33,7 @@ class Diagnosis(Displayed):
 
     `given` is the position given by the user, `gaps` its gaps by loop, and `q` the closed position that was examined.
     Mobility is `counted` (degrees of freedom of the joints less equations, by Gruebler and Kutzbach), measured at this
-    instant (`mobility`, nv - rank J), and that of finite motions (`lasting`). `closeness` is the weakest hold of the
+    instant (`mobility`, nv - rank J), and of finite motions (`lasting`). `closeness` is the weakest hold of the
     loops: about 1 at generic positions, and 0 at singular ones. `redundant` and `unclear` name equations as (loop,
     direction): those that follow from others, and those whose multipliers are not unique. `positions` is the number of
     degrees of freedom of position, which exceeds the mobility where equations restrict velocities alone, as rolling

@@ -1,4 +1,4 @@
-"""Motions of closed mechanisms from those of their driving joints, for many designs at once, with actuator torques."""
+"""Motions of closed mechanisms from the motions of their driving joints, for many designs, with actuator torques."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def newton_program(mechanism: Mechanism, held: Held) -> Program:
 def speeds_program(mechanism: Mechanism, held: Held) -> Program:
     """Return the Program (q, qd) -> (qd, gap, open, rank): velocities that keep the loops closed, held ones as given.
 
-    `open` is the largest rate at which they open a loop, in parts of the size of the motion there.
+    `open` is the largest rate at which they open a loop, relative to the size of the motion there.
     """
     made = _Tracing(mechanism, ("q", "qd"))
     qd, rank = _speeds(mechanism, made.given, held)
@@ -84,7 +84,7 @@ def speeds_program(mechanism: Mechanism, held: Held) -> Program:
 def accelerations_program(mechanism: Mechanism, held: Held) -> Program:
     """Return the Program (q, qd, qdd) -> (qdd, gap, open, rank): accelerations that keep the loops closed.
 
-    `open` has the rates at which the given velocities and these accelerations open the loops, in parts of their sizes.
+    `open` has the rates at which the given velocities and these accelerations open the loops, relative to their sizes.
     """
     made = _Tracing(mechanism, ("q", "qd", "qdd"))
     qdd, rank = _accelerations(mechanism, made.given, held)
@@ -100,7 +100,7 @@ def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenche
     """Return the Program (q, qd, qdd[, wrenches]) -> (tau, multipliers, missing, need, open, rank).
 
     `missing` [nv] are torques that no drive supplies, `need` is the largest torque of the motion. `open` has three
-    numbers, in parts of their sizes: the gap, its rate and its acceleration.
+    numbers, relative to their sizes: the gap, its rate and its acceleration.
     """
     made = _Tracing(mechanism, ("q", "qd", "qdd", *(["wrenches"] if wrenches else [])))
     given = made.given
@@ -208,7 +208,7 @@ def _gap(mechanism: Mechanism, residual: Scalars) -> Any:
 
 
 def _ratio(mechanism: Mechanism, rates: Scalars, qd: Scalars, qdd: Scalars | None = None) -> Any:
-    """Return the largest rate of an equation in parts of the size of the motion there: see `scales.rate_sizes`."""
+    """Return the largest rate of an equation relative to the size of the motion there: see `scales.rate_sizes`."""
     units, sizes = loop_units(mechanism)[0].tolist(), _sizes(mechanism, qd, qdd)
     return largest(
         [x * (1.0 / u) / where(size > 0.0, size, 1.0) for x, u, size in zip(rates, units, sizes, strict=True)]

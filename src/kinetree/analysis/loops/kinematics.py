@@ -153,7 +153,7 @@ class LoopKinematics:
         return tuple(gap_of(name, residual[at], self.mechanism.closures[at]) for name, at in self.groups)
 
     def size(self, gap: Gap) -> float:
-        """Return the size of a gap: the larger of its distance, in parts of the length, and its angle."""
+        """Return the size of a gap: the larger of its distance, in units of the length, and its angle."""
         return max(gap.distance / self.length, gap.angle)
 
     def close(self, q: Numbers, held: Mask, rows: NDArray[np.int_] | None = None) -> tuple[Numbers, float]:
@@ -182,7 +182,7 @@ class LoopKinematics:
         return self._split(q, self.jacobian(q))
 
     def displacements(self, q: Numbers) -> Motions:
-        """Return rank and null spaces of J of the equations of positions, without those of velocities alone."""
+        """Return rank and null spaces of J of the equations of positions; those of velocities alone are left out."""
         return self._split(q, self.jacobian(q)[self.holonomic])
 
     def _split(self, q: Numbers, J: Numbers) -> Motions:

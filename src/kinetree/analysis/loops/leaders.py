@@ -61,7 +61,7 @@ def leading(
 ) -> Independence:
     """Return degrees of freedom that determine all velocities at a closed position.
 
-    The null space of J is factored with pivoting, with lengths in parts of the mechanism's length. Each pivot is the
+    The null space of J is factored with pivoting, with lengths in units of the mechanism's length. Each pivot is the
     first degree of freedom with a large enough share of the remaining motions, joints on the ground before others.
     Preferred ones come before all others, unless they are near a dead center. With `positions`, equations that restrict
     velocities alone are left out: the degrees of freedom determine all small displacements.
@@ -94,7 +94,7 @@ def leading(
 
 @lru_cache(maxsize=256)
 def leaders_among(mechanism: Mechanism, actuated: tuple[int, ...], who: str) -> tuple[int, ...]:
-    """Return those of the actuated degrees of freedom that determine the motion; InputError if there are too few.
+    """Return the actuated degrees of freedom that determine the motion; InputError if there are too few.
 
     Two closed positions are examined, since the guess may be a dead center or a position with more motions than others.
     """

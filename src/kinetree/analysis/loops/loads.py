@@ -34,7 +34,7 @@ class Loads(Displayed):
     `joints` [..., nb, 6] are at the joints' origins and include the torques of drives and couplings. `cuts`
     [..., nl, 6] are at the origins of frames b. Both are in the axes of the child (of frame b). Components that are not
     unique (`unique_joints`, `unique_cuts`) do not follow from motion alone: joints share them by compliance.
-    `multipliers` [..., nc] are those of the loops' equations, `qdd` and `tau` [..., nv] the motion and its torques.
+    `multipliers` [..., nc] belong to the loops' equations; `qdd` and `tau` [..., nv] are the motion and its torques.
     """
 
     joints: Numbers

@@ -41,9 +41,9 @@ def assemble_or_explain(
 ) -> Numbers:
     """Return a closed position near a guess, [nq], with every residual at most `tolerance`, or raise the reason.
 
-    The tolerance is in radians, and in parts of the mechanism's length (docs/limits.md). `hold` names joints, or axes
+    The tolerance is in radians, and in units of the mechanism's length (docs/limits.md). `hold` names joints, or axes
     of joints, that keep exactly their values in the guess. As a mapping, it has their values. The mechanism is then
-    moved there from the guess, which keeps its assembly mode. The default guess is that of the mechanism. Limits of
+    moved there from the guess, which keeps its assembly mode. The default guess is the mechanism's. Limits of
     joints are ignored. An AssemblyError is raised if loops do not close.
     """
     loops = LoopKinematics(system, parameters)
@@ -92,7 +92,7 @@ def _followed(loops: LoopKinematics, base: Numbers, q: Numbers, at: Mask, degree
 
 
 def close(loops: LoopKinematics, start: Numbers, q: Numbers, at: Mask, degrees: Mask) -> tuple[Numbers, float]:
-    """Return the position that Newton's method finds with the held coordinates exactly those of q, and its gap."""
+    """Return the position that Newton's method finds with the held coordinates exactly as in q, and its gap."""
     found, _ = loops.close(start, degrees)
     found = np.where(at, q, found)
     return found, loops.gap(found)
@@ -227,7 +227,7 @@ def _closed_somehow(loops: LoopKinematics, tried: list[Numbers]) -> Numbers | No
 
 
 def _closest_hold(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Numbers) -> tuple[Numbers, bool]:
-    """Return coordinates with held ones as near as possible to those of q, and whether the loops close there.
+    """Return coordinates with held ones as near as possible to q, and whether the loops close there.
 
     The nearest position often has the mechanism stretched out, where the last digit decides whether the loops close.
     Therefore the coordinates are rounded, and moved by up to a hundredth if that helps.

@@ -37,7 +37,7 @@ WEIGHTS = ((1.0,), (2.0, -1.0), (3.0, -3.0, 1.0), (4.0, -6.0, 4.0, -1.0))
 class DrivenMotion:
     """Positions [..., nt, nq], velocities, accelerations and actuator torques [..., nt, nv] of a mechanism.
 
-    Torques are those of the actuated joints, and zero elsewhere. Where `closed` [..., nt] is false, the loops do not
+    Torques act at the actuated joints, and are zero elsewhere. Where `closed` [..., nt] is false, the loops do not
     close, or the driving joints do not determine the motion, and all numbers are NaN. Arrays that were not to
     be kept are None.
     """
@@ -73,7 +73,7 @@ def motion_of_designs(
     course: Course,
     parameters: Numbers | None,
 ) -> DrivenMotion:
-    """Return the motion of designs with parameters [n, np] from that of driving joints, without torques.
+    """Return the motion of designs with parameters [n, np] from the motion of driving joints, without torques.
 
     The driving joints are given by their entries in q and in qd, their positions, speeds and accelerations are
     [nt, .] each, with steps below STRIDE. `start` [nq] is a position that is closed with the parameters of the course.

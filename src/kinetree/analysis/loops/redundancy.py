@@ -17,7 +17,7 @@ from .tolerances import CLOSED, IDLE, SHARE, STILL
 
 @dataclass(frozen=True)
 class Dependence:
-    """An equation that follows from others, with their coefficients for lengths in parts of the mechanism's length."""
+    """An equation that follows from others, with their coefficients for lengths in units of the mechanism's length."""
 
     equation: int
     of: tuple[tuple[int, float], ...]

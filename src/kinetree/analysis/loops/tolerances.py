@@ -1,6 +1,6 @@
 """What analyses of loops count as closed, consistent, singular and redundant.
 
-Gaps are in radians, or in parts of the mechanism's characteristic length; their largest entry counts. Rates are
+Gaps are in radians, or in units of the mechanism's characteristic length; their largest entry counts. Rates are
 compared with the motion at the loop: `model.scales.rate_sizes`. Singular values are those of J in the same units,
 relative to the largest. RANK and DEPENDENT, which compiled code uses too, stand in `compiler/lower/loop_pattern.py`.
 """
@@ -21,7 +21,7 @@ ROUNDED = 1e-13
 # --- Consistent: rates at which velocities and accelerations open the loops
 
 CONSISTENT = 1e-6
-"""The largest gap of positions and rate of loops of a given motion, by default, in parts of its size."""
+"""The largest gap of positions and rate of loops of a given motion, by default, relative to its size."""
 SLIP = 1e-9
 """The largest difference between given velocities and those that the loops allow, relative to the largest given one."""
 REST = 1e-18

@@ -21,7 +21,7 @@ QUANTITIES = ("tau", "I", "gravity", "bias", "qdd")
 class Comparison:
     """A route compared with the recursion in one quantity: the largest relative difference, its bound, their ratio.
 
-    Over several states, difference and bound are those of the state where their ratio is largest.
+    Over several states, difference and bound are taken at the state where their ratio is largest.
     """
 
     difference: float

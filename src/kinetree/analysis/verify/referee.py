@@ -83,7 +83,7 @@ def verify(
     Routes for trees are compared without loops and couplings. Routes that support loops are compared on closed states
     in addition.
 
-    Differences are relative: those of torques to `torque_scale`, those of I and qdd to their largest entries. The bound
+    Differences are relative: torques to `torque_scale`, I and qdd to their largest entries. The bound
     is `tol` (20 eps by default) times a condition. The condition is the number of joints from the ground to the
     farthest body; for qdd it includes the condition number of the solution. `rng` seeds the states. `routes` are names
     of routes, or Route objects. `progress` shows a bar, by default on a terminal; a function is called with the part
@@ -143,7 +143,7 @@ def _limits(mechanism: Mechanism, s: State, e: Answers, tol: float) -> dict[str,
     depth = max(depths(mechanism))  # each joint from the ground to a body adds its own rounding
     out = {name: (_size(scale), tol * depth) for name, scale in scales.items()}
     if e.qdd is not None:
-        # The condition of solving I qdd = tau - h: cond(I), and the size of torques that cancel over that of their sum.
+        # The condition of solving I qdd = tau - h: cond(I), and the size of torques that cancel over their sum's.
         lost = np.linalg.norm(np.linalg.inv(e.I), 2) * out["tau"][0] / _size(e.qdd)
         out["qdd"] = (_size(e.qdd), tol * (_condition(e.I) + float(lost)))
     return out
@@ -152,7 +152,7 @@ def _limits(mechanism: Mechanism, s: State, e: Answers, tol: float) -> dict[str,
 def _flexible_scales(mechanism: Mechanism, s: State, e: Answers) -> dict[str, Numbers]:
     """Return the scales with flexible bodies: bounds by the inertia matrix for accelerations, which add up to torques.
 
-    Masses dm with accelerations a of qdd alone have the sum qdd^T I qdd of a^2 dm; that of gravity is m g^2.
+    Masses dm with accelerations a of qdd alone have the sum qdd^T I qdd of a^2 dm; with gravity it is m g^2.
     """
     axes = np.sqrt(np.diag(e.I))
     weight = axes * np.sqrt(sum(float(b.mass) for b in mechanism.bodies)) * np.linalg.norm(gravity(mechanism))

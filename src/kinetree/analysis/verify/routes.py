@@ -105,7 +105,7 @@ Solve = Callable[[Numbers, Numbers, Numbers], Numbers]
 def closed_rows(system: CompiledMechanism, states: int, tol: float, rng: np.random.Generator) -> tuple[Row, ...]:
     """Compare forward dynamics on closed states with the routes that support loops; a row per route, qdd alone.
 
-    The bound is tol times the condition number of the inertia matrix times the square of that of J, both scaled by the
+    The bound is tol times cond(I) times the square of cond(J), both scaled by the
     masses.
     """
     mechanism = system.mechanism
@@ -151,7 +151,7 @@ def _row(mechanism: Mechanism, name: str, what: str, prepare, samples, tol: floa
 
 
 def condition(e: ClosedEquations, units: Numbers) -> float:
-    """Return the condition number of accelerations with loops: that of I, and of J I^-1 J^T where it is not singular.
+    """Return the condition number of accelerations with loops: of I, and of J I^-1 J^T where it is not singular.
 
     `units` are the values of one unit of each equation [rad or m].
     """
