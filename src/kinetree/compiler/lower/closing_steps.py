@@ -77,8 +77,10 @@ def largest(xs: Sequence[Any]) -> Any:
 
 ROUNDS = 60
 """The most steps, of which some are halved, from a start that may be far from a closed position."""
-FINE, NEARLY = 1e-14, 1e-10
-"""Gaps that are not corrected, and gaps that are not corrected if a step does not halve them [lengths, rad]."""
+FINE, NEARLY = GAP["float64"] / 10, 1e-10
+"""Gaps that are not corrected, and gaps that are not corrected if a step does not halve them [lengths, rad].
+
+The first is finer than the gap that runs leave, so that a run does not change the positions that it starts from."""
 SHORTEST = 2.0**-12
 """The part of a step below which a search ends: no step in its direction reduces the gap."""
 
