@@ -95,7 +95,7 @@ def _beam(body: Body) -> Pairs:
     given = [(f.name, getattr(beam, f.name)) for f in fields(beam) if f.name != "nodes"]
     defaults = {f.name: f.default for f in fields(beam)}
     pairs = [(key, _value(x)) for key, x in given if x != defaults[key] and key != "modes"]
-    return [*pairs, ("modes", repr(list(beam.modes))), ("nodes", _map(beam.nodes))]
+    return [*pairs, ("modes", repr(list(beam.modes))), ("nodes", _map(beam.node_places[:-1]))]
 
 
 def _shape(shape: Shape) -> Pairs:

@@ -155,7 +155,9 @@ def _flexible_scales(mechanism: Mechanism, s: State, e: Answers) -> dict[str, Nu
     Masses dm with accelerations a of qdd alone have the sum qdd^T I qdd of a^2 dm; with gravity it is m g^2.
     """
     axes = np.sqrt(np.diag(e.I))
-    weight = axes * np.sqrt(sum(float(b.mass) for b in mechanism.bodies)) * np.linalg.norm(gravity(mechanism))
+    weight = (
+        axes * np.sqrt(sum(float(np.asarray(b.mass)) for b in mechanism.bodies)) * np.linalg.norm(gravity(mechanism))
+    )
     bias = weight + np.abs(e.bias)
     return {"tau": axes * np.sqrt(s.qdd @ e.I @ s.qdd) + bias, "I": e.I, "gravity": weight, "bias": bias}
 

@@ -55,6 +55,7 @@ def identify(
     recognized by their names: time; q1, q2, ... or position_JOINT; velocities; tau1, ... or current1, ...
     Exit status 2 if an input is wrong.
     """
+    from ...analysis.identification.identify import VALIDATION
     from ...analysis.identification.identify import identify as find
     from ...analysis.identification.logs import read_log
     from ...loading import save
@@ -65,13 +66,11 @@ def identify(
     folder = folder_of(output, "files are named like the model")
     recording = read_log(log, system, findings, degrees=degrees)
     held = None if validation is None else read_log(validation, system, findings, degrees=degrees)
-    options = {} if held is None else {"validation": held}
-    if gains is not None:
-        options["gains"] = listed_numbers("--gains", gains, [j.name for j in system.joints])
+    torques = None if gains is None else listed_numbers("--gains", gains, [j.name for j in system.joints])
     found = find(
         system, recording, method=method, consistent=None if consistent == "none" else consistent, cutoff=cutoff,
         columns=() if columns == "none" else [x.strip() for x in columns.split(",")], delays=delays,
-        actuated=actuated or None, signs=True, **options,
+        actuated=actuated or None, signs=True, gains=torques, validation=VALIDATION if held is None else held,
     )  # fmt: skip
     console = make_console()
     text, *rest = found.display()
