@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ FOLDERS = {
     "reproduce": ("reproduce gupta2013-masses", "gupta2013_masses.csv"),
     "demo": ("demo", "stanford_torques.png"),
     "new": ("new robot", "robot.toml"),
+    "identify": ("identify log.csv --model planar_2r --columns none --no-delays", "planar_2r_identified.toml"),
 }
 """Commands with several files, and one of them."""
 QUIET = ("list", "show", "doctor", "verify", "cost", "bench", "equations", "studio")
@@ -71,11 +73,12 @@ def written(folder: Path) -> set[str]:
     return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()} - GIVEN
 
 
-GIVEN = {"run.csv", "study.npz", "press.toml", "fall.toml"}
+GIVEN = {"run.csv", "study.npz", "press.toml", "fall.toml", "log.csv"}
+LOG = Path(__file__).parents[3] / "docs" / "robot_log.py"
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(request, tmp_path, monkeypatch):
     """Return a folder with a run, an experiment, a study and its results, as the current one."""
     monkeypatch.chdir(tmp_path)
     kt.simulate(kt.load("planar_2r"), duration=0.1, method="rk4", dt=0.01).save("run.csv")
@@ -84,6 +87,8 @@ def place(tmp_path, monkeypatch):
     cycle = {"drive": "main_bearing", "speed": 20.0}
     over, measures = {"r": [0.05, 0.06]}, {"peak": "peak control.main_bearing"}
     kt.study(kt.load("press"), over=over, cycle=cycle, steps=12, measures=measures).save("study.npz")
+    if "identify" in request.node.name:
+        runpy.run_path(str(LOG))["write"](Path("log.csv"))
     return tmp_path
 
 
