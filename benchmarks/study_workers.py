@@ -17,7 +17,7 @@ import numpy as np
 import kinetree as kt
 from bare_runs import Bare
 from book import Section
-from kinetree.studies import processes
+from kinetree.studies import running
 from measure import Disagreement, Figure, NotMeasured, all_cores
 from report import Table
 from robot_files import ROBOTS
@@ -151,7 +151,7 @@ class Study:
         os.environ[FILE] = str(self._clock)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each worker would translate all modules again
         clocked()
-        processes.START = f"import shard_clock; shard_clock.clocked(); {processes.START}"
+        running.START = f"import shard_clock; shard_clock.clocked(); {running.START}"
 
     @property
     def runs(self) -> int:

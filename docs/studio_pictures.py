@@ -15,7 +15,7 @@ from page_pictures import FOLDER, chromium  # type: ignore[import-not-found]
 import kinetree as kt
 from kinetree import library
 from kinetree.apps.studio.folder import Folder
-from kinetree.apps.studio.serving import running
+from kinetree.apps.studio.server import running
 
 SIZE = (1280, 800)
 RAN = "document.querySelector('.panel').textContent.includes('finished')"

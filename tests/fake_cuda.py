@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from kinetree.backends.cuda import code, function, system
+from kinetree.backends.cuda import code, system
 from kinetree.compiler.ir.program import Program
 from kinetree.errors import InputError
 
@@ -237,7 +237,6 @@ fake_cupy = _made_cupy()
 def install(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """Replace the driver, the target PTX and CuPy; return the driver."""
     driver = FakeDriver()
-    monkeypatch.setattr(function, "driver", lambda: driver)
     monkeypatch.setattr(system, "driver", lambda: driver)
     monkeypatch.setattr(code, "target", lambda name: FakeTarget())
     monkeypatch.setattr(code, "emit", lambda program, dtype, entries: FakeTarget().emit(program, dtype))

@@ -12,8 +12,7 @@ from kinetree.compiler.ir.trace import Trace
 from kinetree.compiler.lanes.builder import Builder
 from kinetree.compiler.lanes.form import Kernel, Kind
 from kinetree.runtime.native import core_signature, register
-from kinetree.targets import target
-from kinetree.targets.protocol import Loaded, Unit
+from kinetree.targets import Loaded, Unit, target
 
 
 def gufunc(program: Program, dtype: str = "float64") -> np.ufunc:

@@ -129,10 +129,10 @@ from .studies.optimizing import optimize as optimize
 from .studies.samplings import grid as grid
 from .studies.samplings import latin as latin
 from .studies.samplings import normal as normal
+from .studies.samplings import sensitivity as sensitivity
 from .studies.samplings import sobol as sobol
 from .studies.samplings import table as table
 from .studies.samplings import uniform as uniform
-from .studies.schemes import sensitivity as sensitivity
 from .studies.study import Study as Study
 from .studies.study import study as study
 from .system import System as System

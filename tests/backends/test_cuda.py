@@ -353,5 +353,5 @@ def test_code_is_cached(arm, driver, monkeypatch):
     """Read PTX from the cache in the next session, without tracing the algorithm again."""
     q = on_gpu(motion(arm, 2)[0])[0]
     first = arm.on("cuda").gravity_torque(q)
-    monkeypatch.setattr("kinetree.backends.cuda.function.program_of", lambda *_: pytest.fail("traced again"))
+    monkeypatch.setattr("kinetree.backends.cuda.system.program_of", lambda *_: pytest.fail("traced again"))
     assert_equal(arm.on("cuda").gravity_torque(q), first.host, "from the cache")

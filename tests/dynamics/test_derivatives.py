@@ -9,11 +9,9 @@ from hypothesis import given
 import everyday
 import kinetree as kt
 from interpreted import STEP, evaluate, program
-from kinetree.compiler.derive.build import tangent_charts
+from kinetree.compiler.derive.build import page, tangent_charts
 from kinetree.compiler.derive.jacobians import derivative, weight
-from kinetree.compiler.derive.pages import page
-from kinetree.compiler.lower.build import Request
-from kinetree.compiler.lower.derivatives import Derivative
+from kinetree.compiler.lower.build import Derivative, Request
 from kinetree.joints import kind
 from kinetree.runtime.derived import program_of
 from public_robots import calculable, public_robots

@@ -1,4 +1,4 @@
-"""Tests of src/kinetree/dynamics/passive.py: torques and wrenches of the forces of a mechanism."""
+"""Tests of src/kinetree/dynamics/force_laws.py: torques and wrenches of the forces of a mechanism."""
 
 from __future__ import annotations
 

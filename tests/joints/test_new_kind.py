@@ -15,7 +15,7 @@ from kinetree.algebra.rotations import about
 from kinetree.algebra.scalars import cos, sin
 from kinetree.algebra.spatial import Motion, Twist
 from kinetree.algebra.vectors import ZERO
-from kinetree.analysis.verify.routes import ROUTES
+from kinetree.analysis.verify.referee import ROUTES
 from kinetree.joints import KINDS, JointKind, flat
 from kinetree.joints._common import axes_with_z, check_axis, random_in_limits
 from kinetree.plots.modules_picture import modules_picture

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetree.model.ring_cuts import Edge, heaviest_tree
+from kinetree.model.pairs import Edge, heaviest_tree
 from strategies import examples
 
 NODES = "abcde"

@@ -18,9 +18,8 @@ from kinetree.algebra.vectors import from_moments
 from kinetree.analysis.loops.kinematics import LoopKinematics
 from kinetree.apps.lessons.expressions import evaluate_formula, page_tree
 from kinetree.formats.urdf_writer import write_urdf
-from kinetree.page.data import system_data
+from kinetree.page.data import page_model, system_data
 from kinetree.page.file import pack
-from kinetree.page.model import page_model
 from wasm_hosts import NODE, needs_node
 
 FOLDER = Path(__file__).parent / "node"

@@ -10,7 +10,7 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.algebra.rotations import from_euler
-from kinetree.reports.bearings import bearing_loads
+from kinetree.reports.loads import bearing_loads
 from loaded_runs import MASS, reaction, spinning
 from tolerance import assert_close
 

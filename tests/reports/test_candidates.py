@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.reports import load_report
 from kinetree.reports.candidates import available, candidates
 from kinetree.reports.catalogue import Catalogue, Part
-from kinetree.reports.drives import drive_loads
+from kinetree.reports.loads import drive_loads
 from loaded_runs import SPEED, spinner, spinning
 from tolerance import assert_close
 

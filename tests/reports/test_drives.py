@@ -6,7 +6,7 @@ import numpy as np
 
 import everyday
 import kinetree as kt
-from kinetree.reports.drives import drive_loads
+from kinetree.reports.loads import drive_loads
 from loaded_runs import ARM, GRAVITY, MASS, SPEED, reaction, spinner, spinning
 from tolerance import assert_close
 

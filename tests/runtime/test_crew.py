@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from kinetree.runtime import crew
+from kinetree.runtime import threads as crew
 from kinetree.targets.abi import Post, State
 
 pytestmark = pytest.mark.skipif(not crew.SUPPORTED, reason="threads of this system wait in Python")
@@ -19,9 +19,9 @@ PROCESS = """
 import os, signal, threading, time
 import numpy as np
 from kinetree import load
-from kinetree.runtime import crew
+from kinetree.runtime import threads as crew
 
-crew.LEAST = crew.PORTION = 1e-6
+crew.LEAST_SHARE = crew.PORTION = 1e-6
 arm = load("pendulum")
 q = np.random.default_rng(1).normal(size=(4000, arm.nq))
 wanted = arm.gravity_torque(q)

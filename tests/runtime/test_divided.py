@@ -9,7 +9,7 @@ import pytest
 
 from divided_batches import divide_all
 from kinetree import InputError, System
-from kinetree.runtime import crew
+from kinetree.runtime import threads as crew
 from kinetree.runtime import threads as divided
 from kinetree.runtime.threads import BRIEF, FEWEST, GROWTH, LEAST, Pace
 from strategies import random_mechanism

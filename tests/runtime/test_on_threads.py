@@ -7,7 +7,7 @@ import pytest
 
 from divided_batches import divide_all
 from kinetree import InputError, System
-from kinetree.runtime import crew
+from kinetree.runtime import threads as crew
 from kinetree.runtime import threads as on_threads
 from strategies import random_mechanism
 

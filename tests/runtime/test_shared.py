@@ -14,14 +14,13 @@ import pytest
 from divided_batches import divide_all
 from kinetree import InputError, System
 from kinetree.compiler.ir.program import Array
-from kinetree.runtime import crew
-from kinetree.runtime import crew as shared
+from kinetree.runtime import threads as shared
 from kinetree.runtime.native import core_signature, register
 from kinetree.targets.abi import TRIAL, Share
 from layouts import LAYOUTS
 from strategies import random_mechanism
 
-pytestmark = pytest.mark.skipif(not crew.SUPPORTED, reason="threads of this system wait in Python")
+pytestmark = pytest.mark.skipif(not shared.SUPPORTED, reason="threads of this system wait in Python")
 
 SMALL = System(random_mechanism(["revolute", "helical"], [-1, 0], 21))
 KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
@@ -52,7 +51,7 @@ class Recorded:
 
     def on(self, threads: int, pace: float = 0.0) -> shared.Shared:
         """Return the function on threads, with a known time per sample [s]."""
-        crew.THREADS.start(threads)
+        shared.THREADS.start(threads)
         made = shared.Shared(self, threads)
         ctypes.c_double.from_buffer(made.words, 8 * Share.PACE).value = pace * 1e9
         return made
@@ -78,7 +77,7 @@ def test_threads_meet_in_one_batch():
 def test_little_work_stays_in_this_thread():
     """Call the kernel once if the batch takes less than twice the least work, or has no more than a vector."""
     f = Recorded()
-    fast = f.on(4, pace=1.9 * shared.LEAST / 200)
+    fast = f.on(4, pace=1.9 * shared.LEAST_SHARE / 200)
     assert np.array_equal(fast(numbered(200)), 2 * numbered(200))
     assert f.calls == [(0.0, 200, threading.current_thread().name)]
     f.calls.clear()
@@ -98,9 +97,9 @@ def test_the_first_batch_is_measured():
 
 def test_a_late_thread_is_not_awaited(monkeypatch):
     """Withdraw an offer that no thread has taken, and finish the batch alone."""
-    absent = crew.Threads()
+    absent = shared.Threads()
     ctypes.c_int64.from_address(absent.count).value = 3  # posts without threads
-    monkeypatch.setattr(crew, "THREADS", absent)
+    monkeypatch.setattr(shared, "THREADS", absent)
     f = Recorded()
     monkeypatch.setattr(absent, "size", 4)
     for _ in range(2):  # posts are free again afterwards

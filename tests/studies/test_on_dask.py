@@ -20,7 +20,7 @@ import killed_study
 import kinetree as kt
 from killed_study import contents, settled
 from kinetree._support.version import VERSION
-from kinetree.studies import on_dask, running, shards
+from kinetree.studies import running, shards
 from kinetree.studies.store import Store
 
 pytest.importorskip("zarr")
@@ -125,8 +125,8 @@ def test_workers_without_the_folder_are_named(client, tmp_path, monkeypatch):
     assert not (tmp_path / "none.zarr").exists()
     with pytest.raises(kt.InputError, match=rf"has version {VERSION} of Kinetree, and the study was planned by 0.0.0"):
         shards.remote_shard(0, **given, version="0.0.0")
-    monkeypatch.setattr(on_dask, "remote_shard", elsewhere)
-    monkeypatch.setattr(on_dask, "ARRIVAL", 0.0)
+    monkeypatch.setattr(running, "remote_shard", elsewhere)
+    monkeypatch.setattr(running, "ARRIVAL", 0.0)
     with pytest.raises(kt.InputError, match=r"8 shards that workers of Dask wrote are not here, such as shard 0"):
         small(tmp_path / "s.zarr", on=client)
 
@@ -137,7 +137,7 @@ def elsewhere(k, **given):
 
 def test_an_unreachable_scheduler_is_named(tmp_path, monkeypatch):
     """Name the address that does not answer, before anything is written."""
-    monkeypatch.setattr(on_dask, "TIMEOUT", 0.3)
+    monkeypatch.setattr(running, "TIMEOUT", 0.3)
     with pytest.raises(kt.InputError, match=r"the Dask scheduler at 'tcp://127.0.0.1:9' cannot be reached"):
         small(tmp_path / "s.zarr", on="tcp://127.0.0.1:9")
     assert not any(tmp_path.iterdir())
@@ -182,8 +182,8 @@ def test_a_cluster_without_workers_is_reported(tmp_path, monkeypatch):
             messages.append(message)
             cluster.scale(1)
 
-        monkeypatch.setattr(on_dask, "PATIENCE", 0.05)
-        monkeypatch.setattr(on_dask, "warnings", SimpleNamespace(**{**vars(warnings), "warn": warn}))
+        monkeypatch.setattr(running, "PATIENCE", 0.05)
+        monkeypatch.setattr(running, "warnings", SimpleNamespace(**{**vars(warnings), "warn": warn}))
         assert small(tmp_path / "s.zarr", on=client).complete
     assert messages == ["the Dask cluster has no workers; the study waits for some"]
 

@@ -33,8 +33,8 @@ from ..targets.abi import (
     Handler,
 )
 from ..targets.ptx.driver import driver
-from .cuda.function import Constants, CudaFunction
 from .cuda.libraries import Layout
+from .cuda.system import Constants, CudaFunction
 
 # --- The version of XLA's foreign function interface in the installed jaxlib ---
 

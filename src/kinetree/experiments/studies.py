@@ -21,7 +21,7 @@ from ..formats.toml_lines import Places
 from ..model.part_fields import MAX_NAME
 from ..studies import samplings
 from ..studies.plan import CYCLE, Plan, StudyOptions, plan_of
-from ..studies.schemes import sensitivity
+from ..studies.samplings import sensitivity
 from .experiment import inner
 from .forces_and_control import plain_numbers, reference
 from .reading import read_experiment, system_of_head

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..compiler.export.exportable import Exportable, Meaning, common, distinct, labels, selftest
+from ..compiler.export.exportable import Exportable, Meaning, common, distinct, labels, sample_inputs, selftest
 from ..compiler.ir.operations import Op
 from ..compiler.ir.program import Array, Program
 from ..compiler.lanes.form import Kernel
 from ..compiler.lower.build import is_long
 from ..errors import Advice, InputError
 from ..model.mechanism import Mechanism
-from ..runtime.exports import sample_inputs
 from ..simulation.acting.drives import drives_of
 from ..simulation.acting.instants import Force
 from ..simulation.acting.rates import centered_scheme, loads, loads_and_drives, rates

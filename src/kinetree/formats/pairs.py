@@ -22,8 +22,7 @@ from ..model import (
     Shape,
     build_mechanism,
 )
-from ..model.pairs import can_be_cut, pair_of
-from ..model.ring_cuts import Opened, open_rings
+from ..model.pairs import Opened, can_be_cut, open_rings, pair_of
 from ..model.tidying import tidy_guess, tidy_list
 from ..model.topology import cut_joints
 from .report import Report, report_moved, report_tolerated

@@ -18,9 +18,8 @@ from ..errors import ModelError, Where, at, below, part_at, unknown_name
 from ..model import Mechanism, build_mechanism
 from ..model.checks import impossible_inertias, massless_inertias
 from ..model.contacts import refuse_many_contacts
-from ..model.pairs import pair_of
+from ..model.pairs import open_rings, pair_of
 from ..model.part_fields import MAX_NAME
-from ..model.ring_cuts import open_rings
 from . import toml_parts
 from .dh import CONVENTIONS, ROWS, parts_from_dh, tool_placement
 from .fields import known_keys, require, sequence, text, truth, vector

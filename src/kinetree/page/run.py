@@ -15,8 +15,7 @@ from ..errors import unknown_name
 from ..model.mechanism import resolve_parts
 from ..model.parts import Placement
 from ..plots.animation import finite
-from ..reports.bearings import reactions
-from ..reports.drives import drive_efforts
+from ..reports.loads import drive_efforts, reactions
 
 if TYPE_CHECKING:
     from ..results.columns import Column

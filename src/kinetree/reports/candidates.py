@@ -10,7 +10,7 @@ import numpy as np
 from ..algebra.arrays import Numbers
 from ..errors import InputError
 from .catalogue import Catalogue, Part
-from .drives import DriveLoad
+from .loads import DriveLoad
 from .measures import heating_load, rms
 
 MOST = 100_000

@@ -17,8 +17,7 @@ from ..results.trajectory import Trajectory
 from ..simulation.acting.joint_forces import SLIP_SPEED
 from ..simulation.acting.smooth import smooth_sign
 from ..simulation.monitors import spline
-from .drives import DriveLoad, drive_efforts, driven_columns
-from .elements import Acting, acting, own_elements
+from .loads import Acting, DriveLoad, acting, drive_efforts, driven_columns, own_elements
 
 # --- Friction, damping and springs of a mechanism, added to a run of inverse dynamics that left them out ---
 

@@ -11,10 +11,7 @@ import numpy as np
 
 from .._support.tables import figure
 from ..algebra.arrays import Numbers
-from .bearings import BearingLoad
 from .candidates import Candidate, motor_torque
-from .drives import DriveLoad
-from .elements import ElementLoad
 from .load_report_tables import (
     bearing_table,
     candidate_table,
@@ -25,6 +22,7 @@ from .load_report_tables import (
     instant_list,
     plain_table,
 )
+from .loads import BearingLoad, DriveLoad, ElementLoad
 from .measures import rms
 from .page_parts import Curve, Mark, chart, motion_data, motion_section, report_html, section, write_page
 from .report import LoadReport

@@ -5,11 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from .._support.tables import Table, cell_text, figure
-from .bearings import PARTS
 from .candidates import Candidate, Margin
 from .catalogue import RPM
 from .causes import CAUSES
-from .drives import LOADED
+from .loads import LOADED, PARTS
 from .measures import Extreme
 from .page_parts import table
 from .report import LoadReport

@@ -17,12 +17,10 @@ from .._support.tables import Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name, writing
 from ..results.trajectory import Trajectory
-from .bearings import BearingLoad, bearing_loads
 from .candidates import Candidate, candidates
 from .catalogue import Catalogue, read_catalogue
 from .causes import Causes, EnergyBalance, causes, energy_balance, joint_numbers, with_passive_forces
-from .drives import DriveLoad, drive_loads
-from .elements import ElementLoad, acting, name_forces, own_elements
+from .loads import BearingLoad, DriveLoad, ElementLoad, acting, bearing_loads, drive_loads, name_forces, own_elements
 from .tables import TABLES, summary, tables, write_csv
 
 NEGLIGIBLE = 1e-9

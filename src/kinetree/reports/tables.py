@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .._support.atomic import replacing
 from .._support.tables import Cell, Table, figure
 from ..simulation.outcomes import Outcome
-from .bearings import PARTS, TOTALS
 from .catalogue import RPM
-from .drives import DriveLoad
+from .loads import PARTS, TOTALS, DriveLoad
 from .measures import extreme, rms
 
 if TYPE_CHECKING:

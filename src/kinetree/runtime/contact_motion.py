@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..compiler.lower.contact_sorts import FIELDS, MOTION, RATES, Batch
-from ..compiler.lower.contacts import candidate_names, motion_program, sorted_motion
+from ..compiler.lower.contacts import FIELDS, MOTION, RATES, Batch, candidate_names, motion_program, sorted_motion
 from ..model.mechanism import Mechanism
 from .native import native
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from ..compiler.ir.program import Program
-from ..compiler.lower.build import Request, build, signature
-from ..compiler.lower.derivatives import Derivative, inputs_of
+from ..compiler.lower.build import Derivative, Request, build, inputs_of, signature
 from ..dynamics import ALGORITHMS
 from ..errors import InputError
 from ..model.mechanism import Mechanism

@@ -277,7 +277,7 @@ class Function(Derivable):
             )
             remedy = "make the function with lowering='unrolled'"
             raise InputError(Advice(f"{fact}; {remedy}", f"{fact}; in Python, {remedy}"))
-        from .exports import exportable, jacobian_exportable
+        from ..compiler.export.exportable import exportable, jacobian_exportable
 
         if jacobian:
             return jacobian_exportable(self, program, name or program.name)

@@ -18,7 +18,7 @@ from .._support.progress import compiling
 from ..compiler.ir.program import Array, Program
 from ..compiler.lanes.form import Kernel
 from ..model.mechanism import Mechanism
-from ..targets import target
+from ..targets import Loaded, Unit, target
 from ..targets.abi import (
     ARRAYS,
     DENSE,
@@ -38,7 +38,6 @@ from ..targets.abi import (
     UfuncOffset,
     Word,
 )
-from ..targets.protocol import Loaded, Unit
 from .cache import digest, fetch
 
 # --- Registration of a native kernel as a NumPy generalized ufunc, by NumPy's C interface ---

@@ -14,7 +14,7 @@ from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels
 from ..model.mechanism import Mechanism, resolve_parts
-from ..reports.bearings import PARTS, TOTALS, magnitude, one_axis
+from ..reports.loads import PARTS, TOTALS, magnitude, one_axis
 from ..results.columns import columns, find
 from ..results.trajectory import Trajectory
 from ..system import System

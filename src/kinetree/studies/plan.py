@@ -32,7 +32,7 @@ from ..system import System
 from .evaluating import Evaluation
 from .measures import BEARING, Kept, Measure, Measuring, describe_measure, kept_columns, measure_unit, measures_of
 from .motions import along_motion
-from .schemes import scheme_of
+from .samplings import scheme_of
 from .simulated import evaluate_by_simulation
 from .space import Quantities, Space, quantities, space_of
 

@@ -29,7 +29,7 @@ from .measures import Measuring
 from .plan import STORING, Plan, StudyOptions, plan_of
 from .progress import show_runs
 from .running import stored_results
-from .schemes import distributions, sensitivity
+from .samplings import distributions, sensitivity
 from .space import Varied, space_of
 from .statistics.bands import MEMORY, QUANTILES, Bands, bands_of
 from .statistics.failure_probability import FailureProbability, failure_probability_of

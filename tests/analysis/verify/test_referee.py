@@ -13,8 +13,7 @@ import kinetree as kt
 import strategies
 from kinetree import library
 from kinetree.analysis.verify.comparisons import FACTOR, Answers, Comparison, NotRun
-from kinetree.analysis.verify.referee import EPS, verify
-from kinetree.analysis.verify.routes import ROUTES, Route, formulation
+from kinetree.analysis.verify.referee import EPS, ROUTES, Route, formulation, verify
 from kinetree.errors import InputError, ModelError, UnknownNameError
 from kinetree.formulations import denoc
 from tolerance import assert_close

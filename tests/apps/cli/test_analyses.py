@@ -10,8 +10,7 @@ from rich.console import Console
 import kinetree as kt
 from command_line import run, words
 from kinetree.analysis.verify.comparisons import NotRun
-from kinetree.analysis.verify.referee import verify
-from kinetree.analysis.verify.routes import ROUTES, Route
+from kinetree.analysis.verify.referee import ROUTES, Route, verify
 from kinetree.apps.cli.analyses import print_verification
 
 

@@ -16,7 +16,7 @@ from kinetree.apps.reproduce import (
     goncalves2023,
     gupta2013,
     saha1999,
-    saha2013_motions,
+    saha2013,
     stanford,
     wolinski2015,
 )
@@ -49,7 +49,7 @@ def short(monkeypatch):
     """Use short motions and few steps."""
     monkeypatch.setattr(saha1999, "PLANAR_FALL", 1.0)
     monkeypatch.setattr(saha1999, "STANFORD_FALL", 1.0)
-    monkeypatch.setattr(saha2013_motions, "FALL", 1.0)
+    monkeypatch.setattr(saha2013, "FALL", 1.0)
     monkeypatch.setattr(gupta2013, "FALL", 0.8)
     monkeypatch.setattr(goncalves2023, "STEPS", 20)
 
@@ -82,7 +82,7 @@ def test_the_planar_arm_is_a_triple_pendulum():
 @everyday.long
 def test_torques_of_both_papers_end_alike():
     """Find the same torques at the end, where both papers have the same pose, and different ones at the start."""
-    first, second = (stanford.torques(module.START)[2] for module in (saha1999, saha2013_motions))
+    first, second = (stanford.torques(module.START)[2] for module in (saha1999, saha2013))
     assert np.allclose(first[-1], second[-1], atol=1e-12)
     assert abs(first[0, 2] - second[0, 2]) > 50.0
 

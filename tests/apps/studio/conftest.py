@@ -11,7 +11,7 @@ import pytest
 import kinetree as kt
 from browser import opened, served
 from kinetree.apps.studio.folder import Folder
-from kinetree.apps.studio.serving import running
+from kinetree.apps.studio.server import running
 
 Show = Callable[..., AbstractContextManager[Any]]
 

@@ -9,8 +9,7 @@ import kinetree as kt
 from browser import browser, needs_browser, served, typed, until
 from kinetree.apps.studio.actions import ACTIONS
 from kinetree.apps.studio.folder import Folder
-from kinetree.apps.studio.server import outcome
-from kinetree.apps.studio.serving import running
+from kinetree.apps.studio.server import outcome, running
 from kinetree.apps.studio.tabs import Studio
 from kinetree.formats.toml_writer import write_toml
 from tolerance import assert_close

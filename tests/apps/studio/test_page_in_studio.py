@@ -16,7 +16,7 @@ from kinetree.apps import lessons
 from kinetree.apps.studio import tabs as opened_module
 from kinetree.apps.studio.actions import ACTIONS
 from kinetree.apps.studio.folder import Folder
-from kinetree.apps.studio.serving import running
+from kinetree.apps.studio.server import running
 from tolerance import assert_close
 from uploaded_models import URDF
 

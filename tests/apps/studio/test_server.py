@@ -7,7 +7,7 @@ import numpy as np
 import kinetree as kt
 from browser import browser, needs_browser, served
 from kinetree.apps.studio.folder import Folder
-from kinetree.apps.studio.serving import running
+from kinetree.apps.studio.server import running
 from tolerance import assert_close
 
 

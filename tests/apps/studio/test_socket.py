@@ -14,10 +14,10 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 import kinetree as kt
-from kinetree.apps.studio import serving
+from kinetree.apps.studio import server
 from kinetree.apps.studio.actions import ACTIONS
 from kinetree.apps.studio.folder import Folder
-from kinetree.apps.studio.serving import running
+from kinetree.apps.studio.server import running
 from kinetree.targets import llvm, target
 from kinetree.targets.llvm import code_generation
 
@@ -126,7 +126,7 @@ def test_other_messages_are_passed_over(address):
 
 def test_large_and_binary_messages_close_the_socket(tmp_path, monkeypatch):
     """Send more bytes than an upload may have, and bytes that are no text."""
-    monkeypatch.setattr(serving, "LARGEST_MESSAGE", 5000)
+    monkeypatch.setattr(server, "LARGEST_MESSAGE", 5000)
     arm = kt.load("planar_2r")
     with running(lambda: arm, Folder.of(tmp_path)) as address:
         for message in ("x" * 6000, b"\x00\x01"):

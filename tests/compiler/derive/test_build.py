@@ -10,8 +10,7 @@ import kinetree as kt
 from closed_mechanisms import library_state
 from high_precision import difference
 from interpreted import program
-from kinetree.compiler.lower.build import CLOSING, Request, signature
-from kinetree.compiler.lower.derivatives import Derivative
+from kinetree.compiler.lower.build import CLOSING, Derivative, Request, signature
 from kinetree.dynamics import ALGORITHMS
 from kinetree.errors import InputError, UnknownNameError
 from kinetree.runtime.derived import program_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetree.compiler.derive.pages import chain_sums
+from kinetree.compiler.derive.build import chain_sums
 from kinetree.compiler.ir.operations import Op
 from native_program import traced
 from tolerance import assert_close

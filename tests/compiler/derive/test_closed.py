@@ -11,8 +11,7 @@ from interpreted import program
 from kinetree.compiler.derive.build import tangent_charts
 from kinetree.compiler.derive.closed import closed_accelerations
 from kinetree.compiler.derive.jacobians import derivative
-from kinetree.compiler.lower.build import Request
-from kinetree.compiler.lower.derivatives import Derivative
+from kinetree.compiler.lower.build import Derivative, Request
 from kinetree.runtime.derived import program_of
 from rounding_scales import dynamics_condition
 from strategies import examples, random_mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import everyday
-from kinetree.compiler.derive.pages import compact, page, values_in_use
+from kinetree.compiler.derive.build import compact, page, values_in_use
 from kinetree.compiler.ir.operations import Op
 from kinetree.compiler.ir.staging import depth_first
 from kinetree.compiler.lower.build import Request

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from kinetree.compiler.derive import pages
-from kinetree.compiler.derive.pages import values_in_use
+from kinetree.compiler.derive import build
+from kinetree.compiler.derive.build import values_in_use
 from kinetree.compiler.ir.operations import Op
 from kinetree.compiler.lower.build import Request
 from strategies import random_mechanism
@@ -21,9 +21,9 @@ def test_motions_are_computed_twice_where_many_values_are_in_use(monkeypatch: py
     """Allow no value in use, and find more operations but the same functions, fewer values in use, the same results."""
     mechanism = random_mechanism(["free", *["revolute"] * 6], [-1, 0, 1, 2, 0, 4, 5], 4)
     request = Request("forward_dynamics").checked(mechanism)
-    once = pages.page(mechanism, request, WRT)
-    monkeypatch.setattr(pages, "CACHED", 0)
-    twice = pages.page(mechanism, request, WRT)
+    once = build.page(mechanism, request, WRT)
+    monkeypatch.setattr(build, "CACHED", 0)
+    twice = build.page(mechanism, request, WRT)
     assert once is not None and twice is not None
     assert len(twice.ops) > len(once.ops)
     assert values_in_use(twice) / len(twice.ops) < 0.9 * values_in_use(once) / len(once.ops)

@@ -11,7 +11,7 @@ import kinetree as kt
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.errors import InputError
-from kinetree.targets.protocol import digest
+from kinetree.targets import digest
 from kinetree.targets.wasm import Wasm, values, wasm_module
 from kinetree.targets.wasm.module import metadata_of
 from native_program import traced

@@ -17,7 +17,7 @@ from ...errors import InputError
 from ...joints.random_states import generator
 from ...model.mechanism import Named, inputs_of
 from ...runtime.compiled import CompiledMechanism
-from .closed_forms import closed_form
+from .closed_forms import closed_form, moving_joints, screw_chain
 from .inverse_kinematics import (
     ITERATIONS,
     TOLERANCE,
@@ -28,7 +28,6 @@ from .inverse_kinematics import (
 from .joint_ranges import RANK, Ranges, given_start, null_motions, scaled_jacobian
 from .pose_search import PoseSearch, polish_solutions
 from .pose_targets import targets
-from .screw_chains import moving_joints, screw_chain
 
 SEARCH = "search"
 STARTS, ROUNDS = 128, 12

@@ -15,10 +15,10 @@ from ...errors import InputError, UnreachableError
 from ...model.mechanism import Named, inputs_of
 from ...model.scales import characteristic_length, loop_units
 from ...runtime.compiled import CompiledMechanism
+from .closed_forms import moving_joints
 from .inverse_kinematics import inverse_kinematics
 from .joint_ranges import RANK, scaled_jacobian
 from .pose_targets import moving_frame, rotation_vectors, targets
-from .screw_chains import moving_joints
 
 JUMP = 0.5
 """The largest difference between a position and its prediction from the one before [rad, characteristic lengths]: a

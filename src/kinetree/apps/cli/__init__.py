@@ -10,10 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import analyses, identifying, kinematics, pages, runs, simulating, studying
-from . import analyses as doctor
-from . import kinematics as balancing
-from . import studying as study_reports
+from . import analyses, identifying, kinematics, pages, simulating, studying
 from .analyses import Lenient, Root, load_system
 from .console import status_of
 from .outputs import OUT, Folder, folder_of
@@ -27,19 +24,9 @@ app = typer.Typer(
 )
 app.add_typer(pages.app)
 app.add_typer(simulating.app)
-app.add_typer(runs.app)
-app.add_typer(balancing.app)
 app.add_typer(kinematics.app)
 app.add_typer(studying.app)
-app.add_typer(study_reports.app)
-app.add_typer(pages.app)
-app.add_typer(runs.app)
-app.add_typer(pages.app)
-app.add_typer(pages.app)
-app.add_typer(pages.app)
-app.add_typer(runs.app)
 app.add_typer(analyses.app)
-app.add_typer(doctor.app)
 app.add_typer(identifying.app)
 
 

@@ -77,7 +77,7 @@ def studio(
     Only programs of this machine reach it, and only with the token in its address. Ctrl-C ends it.
     """
     from ..studio.folder import Folder
-    from ..studio.serving import listen, open_browser
+    from ..studio.server import listen, open_browser
 
     system = load_system(model, base, root, lenient)
     made = listen(lambda: system, Folder.of(folder), port)

@@ -35,12 +35,11 @@ def entries() -> dict[str, Entry]:
         saha2013_biped,
         saha2013_closed,
         saha2013_forced,
-        saha2013_motions,
         wolinski2015,
     )
 
     modules = (
-        *(saha1999, saha2013_motions, saha2013_biped, saha2013_forced, saha2013_closed, saha2013),
+        *(saha1999, saha2013, saha2013_biped, saha2013_forced, saha2013_closed),
         *(gupta2013, wolinski2015, goncalves2023_motion, goncalves2023),
     )
     return {entry.name: entry for module in modules for entry in module.ENTRIES}

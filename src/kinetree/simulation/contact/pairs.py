@@ -26,7 +26,7 @@ from ...algebra.vectors import add, dot, times
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.staging import in_stages, limb_by_limb
 from ...compiler.ir.trace import Trace
-from ...compiler.lower.contact_sorts import Sort, batches_of, matrix_of, pairs_of, sort_inputs, touches_of, vector_of
+from ...compiler.lower.contacts import Sort, batches_of, matrix_of, pairs_of, sort_inputs, touches_of, vector_of
 from ...compiler.lower.sweeps import Tree
 from ...contact_geometry.features import features
 from ...dynamics import closed, contact

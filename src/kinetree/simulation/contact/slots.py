@@ -18,7 +18,7 @@ from itertools import pairwise
 from ...compiler.ir.program import Array, Program
 from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kind
-from ...compiler.lower.contact_sorts import FIELDS, Batch, Sort
+from ...compiler.lower.contacts import FIELDS, Batch, Sort
 from .cone_programs import GRIP, IMPULSE, cone_inputs
 from .cone_solves import ConeSolver
 from .cone_sweeps import Entries, starts_of, sum_of

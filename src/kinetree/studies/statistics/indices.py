@@ -15,7 +15,7 @@ from ..._support.pictures import picture
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
-from ..schemes import Scheme
+from ..samplings import Scheme
 
 if TYPE_CHECKING:
     from ..study import Study

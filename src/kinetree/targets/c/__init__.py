@@ -9,8 +9,8 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes import form
 from ...compiler.lanes.form import Constant, Kernel, Kind, Operand, Statement, every, operands, visit
 from ...errors import InputError
+from .. import Unit
 from ..abi import arrays_of
-from ..protocol import Unit
 from .programs import NOINLINE, REALS, functions, identifier, idle, is_split, number
 
 # --- C functions of kernels of the lane language for one lane: one run per call ---

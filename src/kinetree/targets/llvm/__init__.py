@@ -27,8 +27,8 @@ from ..._support.interruption import check_cancelled
 from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...compiler.rolled.program import RolledUnit, Step
+from .. import Unit
 from ..abi import Crew, Entry, Handler
-from ..protocol import Unit
 from . import code_generation
 from .code_generation import Options, generate_code
 from .vector_math import LIBRARY

@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...errors import InputError
-from ..protocol import Unit
+from .. import Unit
 from . import compile_in_child
 from .code_generation import Options
 from .lane_kernels import emit_scalar_kernel

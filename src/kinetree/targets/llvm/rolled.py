@@ -32,8 +32,18 @@ from ...compiler.rolled.program import (
 )
 from . import vector_math
 from .arithmetic import attributes
-from .rolled_block import BYTES, Block, bring_function, scan_function
-from .rolled_steps import Context, Module, Reader, arithmetic, splat, vector_at
+from .rolled_block import (
+    BYTES,
+    Block,
+    Context,
+    Module,
+    Reader,
+    arithmetic,
+    bring_function,
+    scan_function,
+    splat,
+    vector_at,
+)
 from .writer import LANES, Lanes, Text, Writer, clear_flags
 
 # --- LLVM assembly of the loops of a RolledProgram: over segments, then over their bodies, with carries in registers.

@@ -11,12 +11,12 @@ import llvmlite.binding as llvm
 from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...errors import InputError
+from .. import Loaded, Unit
 from ..llvm import elementary
 from ..llvm.arithmetic import operations
 from ..llvm.lane_statements import Statements
 from ..llvm.scalar import Entries, OwnFunctions
 from ..llvm.writer import SCALARS, Text, Writer
-from ..protocol import Loaded, Unit
 from . import driver
 from .entries import emit
 from .head import REGISTERS

@@ -17,7 +17,7 @@ from kinetree.apps.studio.tabs import Studio, open_system
 def plain_lessons(monkeypatch, plain_data):
     """Let lessons be opened without the functions of their pages."""
     monkeypatch.setattr(
-        import_module("kinetree.apps.studio.actions.library"),  # the package has a function of this name
+        import_module("kinetree.apps.studio.actions.files"),  # the package has a function of this name
         "lesson_content",
         lambda lesson, progress: (kt.load(lesson.mechanism), {"title": lesson.title, "lesson": {}}),
     )

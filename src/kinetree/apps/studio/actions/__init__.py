@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .files import files, open_file, page_file, save_file
-from .library import gallery, leave_lesson, lessons, open_lesson, open_library
+from .files import files, gallery, leave_lesson, lessons, open_file, open_lesson, open_library, page_file, save_file
 from .model import build, cut, doctor
 from .runs import batch, run_options, simulate
 

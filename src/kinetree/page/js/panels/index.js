@@ -14,7 +14,7 @@
 // `app` is what a panel may use:
 //
 //   app.data     the data of the page: model, scene, first, run, arrows (page/data.py)
-//   app.model    bodies, joints, coordinates, velocities, frames, loops, parameters (page/model.py). Its numbers
+//   app.model    bodies, joints, coordinates, velocities, frames, loops, parameters (page/data.py). Its numbers
 //                are those that the reader typed last: read them where they are used, and keep no copies
 //   app.table    the table of the mechanism and its changes (editing.js); undefined in a page without one
 //   app.store    state and subscriptions (store.js). Fields: mode, q, qd, parameters, time, playing, speed, motion,
