@@ -65,7 +65,7 @@ def cost(
     """Return the cost of a function of a System, or of a Mechanism."""
     mechanism = system if isinstance(system, Mechanism) else system.mechanism
     request = Request(function, frame, None, wrenches).checked(mechanism)
-    if ALGORITHMS[function].inverts:
+    if ALGORITHMS[request.name].inverts:
         refuse_singular(mechanism, request)
     return Cost(function, **build(mechanism, request).cost())
 

@@ -49,14 +49,8 @@ def read_experiment(path: str | Path) -> Experiment:
     """Read an experiment file; errors name its line and a remedy."""
     path = Path(path)
     source = file_text(path)
-    try:
+    with Places(source).errors_in(str(path)):
         return _experiment(parsed(source), path)
-    except RecursionError:
-        raise ModelError("the nesting is too deep", remedy="write flat tables and short formulas", file=path) from None
-    except OverflowError:
-        raise ModelError("a number is too large to compute with", remedy="use SI units", file=path) from None
-    except ModelError as error:
-        raise (error if error.file else Places(source).locate(error, str(path))) from None
 
 
 def _experiment(data: dict[str, Any], path: Path) -> Experiment:

@@ -63,14 +63,11 @@ def read_study_file(path: str | Path) -> StudyFile:
     """Read a study file; errors name its line and a remedy."""
     path = Path(path)
     source = file_text(path)
-    try:
-        return _study(parsed_toml(source), path)
-    except RecursionError:
-        raise ModelError("the nesting is too deep", remedy="write flat tables and short formulas", file=path) from None
-    except ModelError as error:
-        raise (error if error.file else Places(source).locate(error, str(path))) from None
-    except InputError as error:
-        raise ModelError(error.command_line, file=path) from None
+    with Places(source).errors_in(str(path)):
+        try:
+            return _study(parsed_toml(source), path)
+        except InputError as error:
+            raise ModelError(error.command_line, file=path) from None
 
 
 def _study(data: dict[str, Any], path: Path) -> StudyFile:

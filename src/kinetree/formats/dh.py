@@ -25,7 +25,7 @@ from ..model.part_fields import MAX_NAME
 from . import toml_parts
 from .fields import PLACEMENT, inertia, known_keys, name, number, numbers, placement, require, sequence, sort, vector
 from .report import Report, report_tolerated
-from .text_numbers import csv_cells, file_text, strict_float, strict_floats
+from .text_numbers import csv_cells, file_text, filled_cells, strict_float, strict_floats
 from .toml_parts import LIMITS, LOSSES, limits, losses
 
 CONVENTIONS = ("standard", "modified")
@@ -307,14 +307,7 @@ def _header(cells: list[str], file: str, line: int) -> list[str]:
 
 def _csv_row(header: list[str], cells: list[str], file: str, line: int) -> dict[str, Any]:
     """Return a line as a row of `mechanism_from_dh`; empty cells are left out."""
-    if len(cells) > len(header):
-        raise ModelError(
-            f"{len(cells)} cells under {len(header)} columns",
-            remedy="add a column or remove a cell",
-            file=file,
-            line=line,
-        )
-    filled = {key: cell for key, cell in zip(header, cells, strict=False) if cell}
+    filled = filled_cells(header, cells, file, line)
     row: dict[str, Any] = {key: filled.pop(key) for key in ("joint", "name", "parent") if key in filled}
     if re.fullmatch(r"[0-9]{1,9}", row.get("parent", "")):
         row["parent"] = int(row["parent"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ..errors import ModelError, quote
@@ -94,3 +95,15 @@ def csv_cells(content: str, file: str, line: int) -> list[str]:
             f"not a line of CSV ({error})", remedy="separate cells by commas", file=file, line=line
         ) from None
     return [cell.strip() for cell in cells]
+
+
+def filled_cells(columns: Collection[str], cells: Sequence[str], file: str, line: int) -> dict[str, str]:
+    """Return the cells of a line that are not empty, by the names of their columns."""
+    if len(cells) > len(columns):
+        raise ModelError(
+            f"{len(cells)} cells under {len(columns)} columns",
+            remedy="add a column or remove a cell",
+            file=file,
+            line=line,
+        )
+    return {key: cell for key, cell in zip(columns, cells, strict=False) if cell}

@@ -61,19 +61,13 @@ def read_toml(path: str | Path, *, lenient: bool | None = None) -> tuple[Mechani
 def read_toml_text(source: str, *, file: str = "<text>", lenient: bool | None = None) -> tuple[Mechanism, Report]:
     """Read a native TOML text; `file` is its name in messages."""
     places, report = Places(source), Report(file)
-    try:
+    with places.errors_in(file):
         stem = "" if file == "<text>" else Path(file).stem
         mechanism = _mechanism(parsed_toml(source), places, report, stem, lenient)
         report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
         for body, message in (*impossible_inertias(mechanism), *massless_inertias(mechanism)):
             place = places.locate(ModelError(message, where=part_at("body", body)), file)
             report.suspect(f"{place.where}: {message}", place.line)
-    except RecursionError:
-        raise ModelError("the nesting is too deep", remedy="write flat tables and short formulas", file=file) from None
-    except OverflowError:
-        raise ModelError("a number is too large to compute with", remedy="use SI units", file=file) from None
-    except ModelError as error:
-        raise places.locate(error, file) from None
     return mechanism, report
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -36,6 +38,19 @@ class Places:
     def locate(self, error: ModelError, file: str) -> ModelError:
         """Return the error with its file, and with the line of its key path, if it has one."""
         return error.located(file, None if error.line is not None else self.line(error.path))
+
+    @contextmanager
+    def errors_in(self, file: str) -> Iterator[None]:
+        """Let the errors of a reader name the file, and the line of their cause."""
+        try:
+            yield
+        except RecursionError:
+            remedy = "write flat tables and short formulas"
+            raise ModelError("the nesting is too deep", remedy=remedy, file=file) from None
+        except OverflowError:
+            raise ModelError("a number is too large to compute with", remedy="use SI units", file=file) from None
+        except ModelError as error:
+            raise (error if error.file else self.locate(error, file)) from None
 
     def line(self, path: KeyPath) -> int | None:
         """Return the line of a key or table, or else of the innermost table that contains it."""

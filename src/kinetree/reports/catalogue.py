@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ModelError, quote, unknown_name
-from ..formats.text_numbers import csv_cells, strict_float
+from ..formats.text_numbers import csv_cells, filled_cells, strict_float
 from ..formats.toml import file_text
 from ..model.part_fields import MAX_NAME
 
@@ -147,14 +147,7 @@ def _header(cells: list[str], file: str, line: int) -> dict[str, float]:
 
 
 def _part(header: dict[str, float], cells: list[str], file: str, line: int) -> Part:
-    if len(cells) > len(header):
-        raise ModelError(
-            f"{len(cells)} cells under {len(header)} columns",
-            remedy="add a column or remove a cell",
-            file=file,
-            line=line,
-        )
-    filled = {key: cell for key, cell in zip(header, cells, strict=False) if cell}
+    filled = filled_cells(header, cells, file, line)
     kind, name = filled.pop("kind", ""), filled.pop("name", "")
     if kind not in REQUIRED:
         raise unknown_name("kind of part", kind, REQUIRED, file=file, line=line)

@@ -91,10 +91,8 @@ SETTINGS = (
 def read_lesson(path: Path) -> Lesson:
     """Read a lesson file; errors name its line and a remedy."""
     source = file_text(path)
-    try:
+    with Places(source).errors_in(str(path)):
         return _lesson(parsed_toml(source), path.stem)
-    except ModelError as error:
-        raise (error if error.file else Places(source).locate(error, str(path))) from None
 
 
 def _lesson(tables: Mapping[str, Any], name: str) -> Lesson:

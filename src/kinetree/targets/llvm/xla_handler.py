@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from math import prod
 
-from ..abi import (
-    ARGUMENTS,
-    DATA,
-    EXTENSION,
-    EXTENSION_TYPE,
-    FRAME_DIMENSIONS,
-    MAJOR,
-    METADATA,
-    METADATA_TYPE,
-    RANK,
-    RESULTS,
-    VERSION,
-    Handler,
-)
+from .. import abi
 from .writer import Text
 
 COUNT = f"""
 define internal i64 @count(ptr %buffer) {{
 entry:
-  %rank_at = getelementptr i8, ptr %buffer, i64 {RANK}
+  %rank_at = getelementptr i8, ptr %buffer, i64 {abi.RANK}
   %rank = load i64, ptr %rank_at
-  %dims_at = getelementptr i8, ptr %buffer, i64 {FRAME_DIMENSIONS}
+  %dims_at = getelementptr i8, ptr %buffer, i64 {abi.FRAME_DIMENSIONS}
   %dims = load ptr, ptr %dims_at
   br label %head
 head:
@@ -46,7 +33,7 @@ end:
 """A function that returns the number of entries of a buffer."""
 
 
-def emit_handler(unit: Handler, dtype: str) -> str:
+def emit_handler(unit: abi.Handler, dtype: str) -> str:
     """Return the assembly of a handler; buffers have the precision of its kernel."""
     shapes, outputs, itemsize, constants = unit.shapes, unit.outputs, unit.itemsize, unit.constants
     inputs = len(shapes) - outputs
@@ -55,14 +42,16 @@ def emit_handler(unit: Handler, dtype: str) -> str:
     pointers = t.new(f"alloca [{len(shapes)} x ptr]")
     steps = t.new(f"alloca [{len(shapes) + sum(map(len, shapes))} x i64]")
     samples = t.new("alloca i64")
-    extension = _load(t, "ptr", "%frame", EXTENSION)
+    extension = _load(t, "ptr", "%frame", abi.EXTENSION)
     t.if_(t.new(f"icmp ne ptr {extension}, null"), lambda: _describe(t, extension, unit.minor))
-    buffers = [_load(t, "ptr", _load(t, "ptr", "%frame", ARGUMENTS), 8 * k) for k in range(inputs - bool(constants))]
-    addresses = [_load(t, "ptr", buffer, DATA) for buffer in buffers]
+    buffers = [
+        _load(t, "ptr", _load(t, "ptr", "%frame", abi.ARGUMENTS), 8 * k) for k in range(inputs - bool(constants))
+    ]
+    addresses = [_load(t, "ptr", buffer, abi.DATA) for buffer in buffers]
     if constants:
         addresses.append(t.new(f"inttoptr i64 {constants} to ptr"))
-    results = [_load(t, "ptr", _load(t, "ptr", "%frame", RESULTS), 8 * k) for k in range(outputs)]
-    addresses += [_load(t, "ptr", buffer, DATA) for buffer in results]
+    results = [_load(t, "ptr", _load(t, "ptr", "%frame", abi.RESULTS), 8 * k) for k in range(outputs)]
+    addresses += [_load(t, "ptr", buffer, abi.DATA) for buffer in results]
     strides = [prod(shape) * itemsize for shape in shapes]
     if constants:
         strides[inputs - 1] = 0
@@ -82,11 +71,11 @@ def emit_handler(unit: Handler, dtype: str) -> str:
 
 def _describe(t: Text, extension: str, minor: int) -> None:
     """Write the answer to the question for the handler's version, and return from it."""
-    asked = t.new(f"icmp eq i32 {_load(t, 'i32', extension, EXTENSION_TYPE)}, {METADATA_TYPE}")
+    asked = t.new(f"icmp eq i32 {_load(t, 'i32', extension, abi.EXTENSION_TYPE)}, {abi.METADATA_TYPE}")
     t.put(f"  br i1 {asked}, label %describe, label %run", "describe:")
-    metadata = _load(t, "ptr", extension, METADATA)
-    _store(t, "i32", MAJOR, metadata, VERSION)
-    _store(t, "i32", minor, metadata, VERSION + 4)
+    metadata = _load(t, "ptr", extension, abi.METADATA)
+    _store(t, "i32", abi.MAJOR, metadata, abi.VERSION)
+    _store(t, "i32", minor, metadata, abi.VERSION + 4)
     t.put("  ret ptr null", "run:")
 
 
