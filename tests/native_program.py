@@ -9,7 +9,7 @@ import numpy as np
 from kinetree.algebra.scalars import where
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
-from kinetree.compiler.lanes.builder import Builder
+from kinetree.compiler.lanes.expressions import Builder
 from kinetree.compiler.lanes.form import Kernel, Kind
 from kinetree.runtime.native import core_signature, register
 from kinetree.targets import Loaded, Unit, target

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.apps.walking.gait_cycles import Gait
+from kinetree.apps.walking.gaits import Gait
 from kinetree.apps.walking.legged import LeggedRobot
 from kinetree.results.trajectory import Trajectory
 from kinetree.simulation.acting.references import sampled

@@ -23,8 +23,8 @@ from ..model.drives import Actuator, Keyframe
 from ..model.mechanism import Mechanism
 from ..model.part_fields import free_name
 from ..model.parts import GROUND, ForceElement, Frame, Joint, Loop, Placement, Shape, compose
+from .contact_shapes import read_contacts, read_shapes
 from .merging import merge_fixed
-from .mjcf_contacts import read_contacts, read_shapes
 from .mjcf_parts import (
     BALL,
     FREE,

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
-from ..compiler.lanes.builder import Builder
-from ..compiler.lanes.expressions import Block, Value
+from ..compiler.lanes.expressions import Block, Builder, Value
 from ..compiler.lanes.form import Kernel, Kind
 from ..compiler.lower.closing_steps import displace
 from ..compiler.lower.loop_pattern import RANK

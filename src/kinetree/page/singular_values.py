@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compiler.lanes.builder import Builder
-from ..compiler.lanes.expressions import Block, Value
+from ..compiler.lanes.expressions import Block, Builder, Value
 from ..compiler.lanes.form import Kernel, Kind
 
 ORTHOGONAL = 1e-15

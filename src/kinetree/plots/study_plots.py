@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..studies.statistics.bands import Bands
-    from ..studies.statistics.histograms import Histogram
     from ..studies.statistics.indices import Indices
+    from ..studies.statistics.summary import Histogram
     from ..studies.study import Study
 
 

@@ -14,9 +14,8 @@ from .._support.tables import figure
 from ..errors import InputError
 from ..studies.choosing import Choice
 from ..studies.statistics.bands import Bands
-from ..studies.statistics.histograms import Histogram
 from ..studies.statistics.indices import Indices
-from ..studies.statistics.summary import Summary, summary_of
+from ..studies.statistics.summary import Histogram, Summary, summary_of
 from .page_parts import (
     Band,
     Curve,

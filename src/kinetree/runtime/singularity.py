@@ -87,7 +87,7 @@ def complete(function: Any, arguments: tuple, result: Any) -> None:
 
     Samples in a branch of motion in which the loops have a smaller rank everywhere get their derivatives in `result`.
     """
-    from ..compiler.derive.singular_loops import is_guarded, ranks_of
+    from ..compiler.derive.closed import is_guarded, ranks_of
 
     mechanism, request = function.mechanism, function.request
     if not is_guarded(mechanism, request):

@@ -32,9 +32,8 @@ from .running import stored_results
 from .samplings import distributions, sensitivity
 from .space import Varied, space_of
 from .statistics.bands import MEMORY, QUANTILES, Bands, bands_of
-from .statistics.failure_probability import FailureProbability, failure_probability_of
-from .statistics.histograms import BINS, Histogram, histogram_of
 from .statistics.indices import Indices, indices_of
+from .statistics.summary import BINS, FailureProbability, Histogram, failure_probability_of, histogram_of
 from .store import Store, open_store
 
 

@@ -12,7 +12,7 @@ from scipy.special import ellipk
 import kinetree as kt
 from kinetree.apps.lessons import find, names, read_lesson
 from kinetree.apps.lessons.answers import answers
-from kinetree.apps.lessons.expressions import evaluate_formula
+from kinetree.apps.lessons.reading import evaluate_formula
 from kinetree.errors import ModelError, UnknownNameError
 from tolerance import assert_close
 

@@ -10,8 +10,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.apps.studio.folder import Folder
-from kinetree.apps.studio.guard import REFUSED, Guard
-from kinetree.apps.studio.server import listen, running
+from kinetree.apps.studio.server import REFUSED, Guard, listen, running
 
 
 def scope(kind="http", host="127.0.0.1:8123", origin=None, query="token=secret") -> dict:

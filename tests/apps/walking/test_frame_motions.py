@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.apps.walking.frame_motions import FramePath, joint_motion
-from kinetree.apps.walking.gait_cycles import lift_path, pendulum_path, stride_path
+from kinetree.apps.walking.gaits import FramePath, joint_motion, lift_path, pendulum_path, stride_path
 from tolerance import assert_close
 
 

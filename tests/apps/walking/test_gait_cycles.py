@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.apps.walking.gait_cycles import Gait
+from kinetree.apps.walking.gaits import Gait
 from tolerance import assert_close
 
 GAIT = Gait(0.83, 0.57, 0.31, 0.07, {"left": 0.0, "right": 0.4})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.apps.walking.frame_motions import ChebyshevMotion, FourierMotion
+from kinetree.apps.walking.gaits import ChebyshevMotion, FourierMotion
 from kinetree.simulation.acting.references import sampled
 from tolerance import assert_close
 

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import kinetree as kt
 from closed_mechanisms import closed_mechanisms
-from kinetree.compiler.derive.singular_loops import Ranks
+from kinetree.compiler.derive.closed import Ranks
 from kinetree.compiler.lower.build import Derivative, Request
 from kinetree.formulations.closed_system import closed_equations
 from kinetree.model import GROUND

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetree.compiler.lanes.builder import Builder
+from kinetree.compiler.lanes.expressions import Builder
 from kinetree.compiler.lanes.form import OPERATIONS, Kernel, Kind, Let
 from kinetree.compiler.lanes.interpret import interpret
 from kinetree.runtime.native import native_kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetree.compiler.lanes.builder import Builder
+from kinetree.compiler.lanes.expressions import Builder
 from kinetree.compiler.lanes.interpret import interpret
 from kinetree.runtime.native import native_kernel
 from kinetree.simulation.methods.lane_states import LaneSolver

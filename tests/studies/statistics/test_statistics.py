@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import kinetree as kt
 from kinetree.simulation.outcomes import Outcome
-from kinetree.studies.statistics.failure_probability import interval
+from kinetree.studies.statistics.summary import interval
 from kinetree.studies.store import STATUS
 
 pytest.importorskip("zarr")

@@ -10,7 +10,7 @@ import pytest
 import everyday
 import kinetree as kt
 from c_compiler import called, library, needs_compiler
-from kinetree.compiler.lanes.builder import Builder
+from kinetree.compiler.lanes.expressions import Builder
 from kinetree.compiler.lanes.form import Kind
 from kinetree.compiler.lanes.interpret import interpret
 from kinetree.simulation.methods.stepper import stepper

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.compiler.lanes.builder import Builder
+from kinetree.compiler.lanes.expressions import Builder
 from kinetree.compiler.lanes.form import Kind
 from kinetree.compiler.lanes.interpret import interpret
 from kinetree.simulation.methods.stepper import stepper

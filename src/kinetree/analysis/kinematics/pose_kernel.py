@@ -16,8 +16,7 @@ from ...algebra.scalars import is_number, where
 from ...algebra.vectors import Matrix, Vector, matmul, sub, times, transpose
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.expressions import Block, Builder, Value
 from ...compiler.lanes.form import Kernel, Kind
 from ...compiler.lower.closing_steps import displace, largest
 from ...compiler.lower.sweeps import Tree

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Value
+from ...compiler.lanes.expressions import Builder, Value
 from ...compiler.lanes.form import Kernel, Kind
 from ...compiler.lower.closing_steps import ClosingLoop, load
 from .samples import STRIDE

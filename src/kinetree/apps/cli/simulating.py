@@ -1,8 +1,8 @@
-"""The commands of motion: simulate, inverse and run.
+"""The commands of motion: simulate, inverse, run and cycle, and those of saved runs: plot, replay and loads.
 
 Exit status: 0 if all went well, 1 if a run stopped before its end (what was computed is still written), 2 if nothing
 ran because an option, a file or a model is wrong; those of interruptions and of results that cannot be written are in
-`ending`. Files are written before anything is printed, so that no result is lost if a pipe is closed.
+`console`. Files are written before anything is printed, so that no result is lost if a pipe is closed.
 """
 
 from __future__ import annotations

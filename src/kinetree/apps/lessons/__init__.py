@@ -12,8 +12,7 @@ from ...page.data import system_data
 from ...page.kernel import Progress
 from ...page.writer import Page, page_path, written_page
 from ...system import System
-from .expressions import evaluate_formula, page_tree
-from .reading import Lesson, Question, Reading, Step, read_lesson
+from .reading import Lesson, Question, Reading, Step, evaluate_formula, page_tree, read_lesson
 
 _FOLDER = Path(__file__).parent
 ORDER = (

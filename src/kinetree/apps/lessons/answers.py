@@ -16,8 +16,7 @@ from ...dynamics import ALGORITHMS
 from ...model.axes import axis_labels
 from ...simulation.simulate import simulate
 from ...system import System
-from .expressions import evaluate_formula
-from .reading import Lesson, Question
+from .reading import Lesson, Question, evaluate_formula
 
 FRAME = 1 / 60
 """The time between two samples of a motion [s], as in the page."""

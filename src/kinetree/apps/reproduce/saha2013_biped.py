@@ -18,8 +18,15 @@ from ...model import GROUND, Body, Joint, Mechanism, Placement, build_mechanism
 from ...model.mechanism import resolve_parts
 from ...simulation.acting.references import sampled
 from ...system import System
-from ..walking.frame_motions import ChebyshevMotion, FramePath, Motion, joint_motion
-from ..walking.gait_cycles import lift_path, pendulum_path, stride_path
+from ..walking.gaits import (
+    ChebyshevMotion,
+    FramePath,
+    Motion,
+    joint_motion,
+    lift_path,
+    pendulum_path,
+    stride_path,
+)
 from .entry import Check, Entry, Outcome, Source, write_csv
 
 STEP = 0.5

@@ -26,8 +26,7 @@ from ...simulation.acting.instants import Instant
 from ...simulation.acting.references import Constant, Reference
 from ...simulation.simulate import simulate
 from ...system import System
-from .frame_motions import POINT, POSE, FourierMotion, FramePath, Motion, joint_motion
-from .gait_cycles import Gait
+from .gaits import POINT, POSE, FourierMotion, FramePath, Gait, Motion, joint_motion
 
 # --- Measures of a walking run: distance, work of the drives, cost of transport, and how well it repeats ---
 

@@ -14,10 +14,9 @@ from ..ir.program import Array, Program
 from ..ir.staging import depth_first, some_outputs
 from ..lower import build as lower
 from ..lower.build import COORDINATES, Derivative, Request, signature, tree_maker
-from .closed import closed_accelerations, product_of_accelerations
+from .closed import closed_accelerations, guard_rank, product_of_accelerations, required_rank
 from .jacobians import Chart, Charts, cheapest, derivative, hvp, jvp, vjp
 from .recorded import trace_inputs
-from .singular_loops import guard_rank, required_rank
 
 # --- Pages of sweeps for Jacobians of dynamics, in O(n depth), for trees whose joint motions are constant in the child
 

@@ -14,9 +14,8 @@ from ...dynamics import closed, closure, states
 from ...model.mechanism import Mechanism
 from ...model.scales import largest_length
 from ..ir.program import Array, Program
-from ..lanes.builder import Builder
 from ..lanes.expressions import Array as Lanes
-from ..lanes.expressions import Block, Value
+from ..lanes.expressions import Block, Builder, Value
 from ..lanes.form import Kernel, Kind
 from .build import tree_maker
 from .sweeps import Tree

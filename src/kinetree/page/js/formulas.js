@@ -1,4 +1,4 @@
-// Formulas of lessons as trees, which Python makes from their text (apps/lessons/expressions.py).
+// Formulas of lessons as trees, which Python makes from their text (apps/lessons/reading.py).
 //
 //   evaluate(["*", 2, ["entry", ["call", "gravity_torque", ["name", "q"]], 0]], { gravity_torque: f, q: array })
 //

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Value
+from ...compiler.lanes.expressions import Builder, Value
 from ...compiler.lanes.form import Kind
 from ..methods.lane_states import LaneSolver
 from .cone_programs import CAUTION, PLAY

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...compiler.ir.program import Array
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.expressions import Block, Builder, Value
 from ...compiler.lanes.form import Kind
 from .cone_newton import LargeNewton, NearestPoints, Proximal, Sticking
 from .cone_programs import contact_residual_program, newton_program, residual_program, sticking_program

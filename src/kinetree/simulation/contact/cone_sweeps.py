@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...compiler.ir.program import Array
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.expressions import Block, Builder, Value
 from ...compiler.lanes.form import Kind
 from .cone_programs import BOUND, GRIP, IMPULSE
 

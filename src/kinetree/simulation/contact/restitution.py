@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 from ...algebra.scalars import is_number
 from ...compiler.ir.program import Array
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.expressions import Block, Builder, Value
 from ...compiler.lanes.form import Kind
 from .cone_programs import GRIP
 from .cone_sweeps import Entries, LaneCone, starts_of

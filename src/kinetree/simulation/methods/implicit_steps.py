@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.expressions import Block, Builder, Value
 from ...compiler.lanes.form import Kernel, Kind
 from .fixed_steps import RungeKutta, fixed_runs, steps_between, whole_step
 from .lane_states import LaneStates

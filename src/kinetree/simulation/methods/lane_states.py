@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Array, Block, Value
+from ...compiler.lanes.expressions import Array, Block, Builder, Value
 from ...compiler.lanes.form import Kernel, Kind
 from ...compiler.lower.closing_steps import ASTRAY, NEAR_ROUNDS
 

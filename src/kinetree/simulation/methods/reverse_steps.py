@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Array, Block, Value
+from ...compiler.lanes.expressions import Array, Block, Builder, Value
 from ...compiler.lanes.form import Kernel, Kind
 from ...compiler.lower.closing_steps import NEAR_ROUNDS
 from .lane_states import LaneStates, dot

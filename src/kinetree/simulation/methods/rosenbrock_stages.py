@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...compiler.derive.jacobians import jvp
 from ...compiler.ir.program import Program
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.expressions import Block, Builder, Value
 from ...compiler.lanes.form import Kind
 from ..acting.rates import Slopes, slopes_of
 from .lane_states import LaneSolver, LaneStates

@@ -28,8 +28,7 @@ from dataclasses import replace
 from ...compiler.ir.operations import apply
 from ...compiler.ir.staging import constant_part, some_outputs
 from ...compiler.ir.trace import Trace
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Value
+from ...compiler.lanes.expressions import Builder, Value
 from ...compiler.lanes.form import Kind
 from .lane_states import LaneStates, builder_of
 from .protocol import FixedScheme

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...compiler.ir.program import Array, Program
-from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.expressions import Block, Builder, Value
 from ...compiler.lanes.form import Kind
 from .lane_states import RunsOfLanes, dot
 

@@ -1,20 +1,197 @@
-"""The statistics of a study for a report, with a summary in words."""
+"""Statistics of a study's measures: histograms, the probability of a failure, and a summary for a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ...errors import unknown_name
-from ..choosing import Bounds, Choice
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._support.checks import number, whole
+from ..._support.pictures import picture
+from ..._support.tables import Displayed, Table
+from ...algebra.arrays import Numbers
+from ...errors import InputError, unknown_name
+from ...simulation.outcomes import Outcome
+from ..choosing import Bounds, Choice, checked_bounds, violation
 from .bands import Bands, over_time
-from .failure_probability import FailureProbability
-from .histograms import Histogram
 from .indices import Indices
 
 if TYPE_CHECKING:
     from ..study import Study
+
+
+# --- The probability that a run fails, with a confidence interval ---
+
+METHODS = ("clopper-pearson", "wilson")
+"""Confidence intervals: one that covers the truth at least as often as stated, and a narrower approximate one."""
+
+
+@dataclass(frozen=True, repr=False)
+class FailureProbability(Displayed):
+    """The share of runs that failed, with a confidence interval from `low` to `high`.
+
+    `reasons` has the number of runs by reason. A run that exceeds several limits is counted under each of them.
+    """
+
+    failed: int
+    evaluated: int
+    runs: int
+    low: float
+    high: float
+    confidence: float
+    method: str
+    reasons: dict[str, int]
+    random: bool
+
+    @property
+    def value(self) -> float:
+        """The share of the evaluated runs that failed."""
+        return self.failed / self.evaluated
+
+    def display(self) -> list[str | Table]:
+        """Return the probability with its interval in words, and the reasons with their numbers."""
+        return [self.summary(), *([Table(("reason", "runs"), tuple(self.reasons.items()))] if self.reasons else [])]
+
+    def summary(self) -> str:
+        """Return the probability with its interval in words."""
+        part = "" if self.evaluated == self.runs else f", of {self.runs:,} planned"
+        words = (
+            f"{self.failed:,} of {self.evaluated:,} runs{part} failed: probability {self.value:.4g}, "
+            f"{100 * self.confidence:g} % confidence {self.low:.4g} to {self.high:.4g} ({self.method})"
+        )
+        return (
+            words
+            if self.random
+            else f"{words}; the interval assumes random samples, and the runs are those of a grid or a scheme"
+        )
+
+
+def failure_probability_of(
+    study: Study,
+    limits: Mapping[str, Bounds] | None = None,
+    *,
+    confidence: float = 0.95,
+    method: str = METHODS[0],
+    count_failed: bool = True,
+) -> FailureProbability:
+    """Return the probability that a run ends with a status other than finished, or exceeds limits of its measures."""
+    level = number(confidence, "confidence")
+    if not 0.0 < level < 1.0:
+        raise InputError(f"confidence is {level:g}; give a probability between 0 and 1, such as 0.95")
+    if method not in METHODS:
+        raise unknown_name("confidence interval", str(method), METHODS)
+    bounds = checked_bounds(limits, study.measures)
+    considered = study.status != Outcome.NOT_EVALUATED if count_failed else study.finished
+    count = int(considered.sum())
+    if not count:
+        raise InputError(f"none of the {study.runs:,} runs of the study {'was evaluated' * count_failed or 'finished'}")
+    lost = considered & ~study.finished
+    reasons = {
+        Outcome(code).sentence: int((study.status[lost] == code).sum()) for code in np.unique(study.status[lost])
+    }
+    bad = lost.copy()
+    for name, pair in bounds.items():
+        outside = study.finished & (violation(study.measures[name], pair) > 0.0)
+        reasons[limit_text(name, pair, study.units.get(name, ""))] = int(outside.sum())
+        bad |= outside
+    failed = int(bad.sum())
+    low, high = interval(failed, count, level, method)
+    planned = "sensitivity" in study.about or any(name in study.dims for name in study.over)
+    return FailureProbability(failed, count, study.runs, low, high, level, method, reasons, random=not planned)
+
+
+def limit_text(name: str, bounds: Bounds, unit: str) -> str:
+    """Return in words what exceeds a limit: "peak above 50 N m"."""
+    end = f" {unit}" if unit else ""
+    low, high = bounds
+    sides = ([] if low is None else [f"below {low:g}{end}"]) + ([] if high is None else [f"above {high:g}{end}"])
+    return f"{name} {' or '.join(sides)}"
+
+
+def interval(failed: int, count: int, confidence: float, method: str = METHODS[0]) -> tuple[float, float]:
+    """Return the confidence interval of the probability of an event that happened `failed` times of `count`."""
+    from scipy.special import betaincinv, ndtri
+
+    tail = 0.5 * (1.0 - confidence)
+    if method == "wilson":
+        z, share = float(ndtri(1.0 - tail)), failed / count
+        middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+        half = z / (1 + z * z / count) * np.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+        return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+    low = 0.0 if failed == 0 else float(betaincinv(failed, count - failed + 1, tail))
+    high = 1.0 if failed == count else float(betaincinv(failed + 1, count - failed, 1.0 - tail))
+    return low, high
+
+
+# --- Histograms of measures over the finished runs of a study ---
+
+BINS = 40
+"""The number of intervals by default."""
+FINEST = 4
+"""The least width of an interval, in units of the last digit of the values."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Histogram:
+    """How often a measure is in each interval: `counts` [n] between `edges` [n + 1]; of how many runs."""
+
+    measure: str
+    unit: str
+    edges: Numbers
+    counts: NDArray[np.int_]
+    mean: float
+    deviation: float
+    median: float
+    finished: int
+    evaluated: int
+    runs: int
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw the histogram."""
+        return picture("histogram_plot")(self, path, **options)
+
+    def __repr__(self) -> str:
+        """Return the measure, its mean and its standard deviation on one line."""
+        unit = f" {self.unit}" if self.unit else ""
+        return (
+            f"<Histogram of {self.measure!r}: {self.finished:,} of {self.runs:,} runs, mean {self.mean:.6g}{unit}, "
+            f"standard deviation {self.deviation:.6g}{unit}>"
+        )
+
+
+def histogram_of(study: Study, measure: str, bins: int = BINS) -> Histogram:
+    """Return the histogram of a measure over the runs that finished."""
+    values = finished_values(study, measure)
+    count = whole(bins, "bins", of="intervals")
+    counts, edges = np.histogram(values, bins=count, range=_range(values, count))
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return Histogram(
+        measure, study.units.get(measure, ""), edges, counts, float(values.mean()), deviation,
+        float(np.median(values)), len(values), study.evaluated, study.runs,
+    )  # fmt: skip
+
+
+def _range(values: Numbers, count: int) -> tuple[float, float]:
+    """Return the range of the intervals: the range of the values, or a wider one if they differ by rounding alone."""
+    low, high = float(values.min()), float(values.max())
+    least = count * FINEST * float(np.spacing(max(abs(low), abs(high))))
+    if low == high or high - low >= least:
+        return low, high
+    middle = low + 0.5 * (high - low)
+    return middle - 0.5 * least, middle + 0.5 * least
+
+
+def finished_values(study: Study, measure: str) -> Numbers:
+    """Return a measure of the runs that finished; an unknown one, or none that finished, raises an error."""
+    if measure not in study.measures:
+        raise unknown_name("measure", str(measure), study.measures)
+    if not study.finished.any():
+        raise InputError("no run of the study finished; see study.failed")
+    return study.measures[measure][study.finished]
 
 
 @dataclass(frozen=True, eq=False)
