@@ -16,7 +16,7 @@ from scipy.interpolate import CubicSpline
 import kinetree as kt
 from kinetree.algebra.vectors import from_moments
 from kinetree.analysis.loops.kinematics import LoopKinematics
-from kinetree.apps.lessons.answers import evaluate_formula, page_tree
+from kinetree.apps.lessons.reading import evaluate_formula, page_tree
 from kinetree.formats.urdf_writer import write_urdf
 from kinetree.page.data import page_model, system_data
 from kinetree.page.file import pack
