@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
@@ -54,9 +54,9 @@ FOLDERS = {
     "study": ("study press.toml --no-plot", "press.npz"),
     "export": ("export pendulum --functions gravity_torque", "gravity_torque.c"),
     "reproduce": ("reproduce gupta2013-masses", "gupta2013_masses.csv"),
+    "identify": ("identify log.csv --model planar_2r --no-delays --method ols", "planar_2r_identified.toml"),
     "demo": ("demo", "stanford_torques.png"),
     "new": ("new robot", "robot.toml"),
-    "identify": ("identify log.csv --model planar_2r --columns none --no-delays", "planar_2r_identified.toml"),
 }
 """Commands with several files, and one of them."""
 QUIET = ("list", "show", "doctor", "verify", "cost", "bench", "equations", "studio")
@@ -73,22 +73,27 @@ def written(folder: Path) -> set[str]:
     return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()} - GIVEN
 
 
-GIVEN = {"run.csv", "study.npz", "press.toml", "fall.toml", "log.csv"}
-LOG = Path(__file__).parents[3] / "docs" / "robot_log.py"
+GIVEN = {"run.csv", "log.csv", "study.npz", "press.toml", "fall.toml"}
 
 
 @pytest.fixture
-def place(request, tmp_path, monkeypatch):
+def place(tmp_path, monkeypatch):
     """Return a folder with a run, an experiment, a study and its results, as the current one."""
     monkeypatch.chdir(tmp_path)
-    kt.simulate(kt.load("planar_2r"), duration=0.1, method="rk4", dt=0.01).save("run.csv")
+    arm = kt.load("planar_2r")
+    kt.simulate(arm, duration=0.1, method="rk4", dt=0.01).save("run.csv")
+    t = np.arange(0.0, 6.0, 0.02)
+    rate, size = np.array((1.7, 2.9)), np.array((1.0, 0.7))
+    angle = t[:, None] * rate
+    q, qd, qdd = size * np.sin(angle), size * rate * np.cos(angle), -size * rate**2 * np.sin(angle)
+    tau = arm.inverse_dynamics(q, qd, qdd)
+    log = np.column_stack([t, q, tau])
+    np.savetxt("log.csv", log, delimiter=",", header="time,q1,q2,tau1,tau2", comments="")
     Path("fall.toml").write_text(EXPERIMENT)
     Path("press.toml").write_text(STUDY)
     cycle = {"drive": "main_bearing", "speed": 20.0}
     over, measures = {"r": [0.05, 0.06]}, {"peak": "peak control.main_bearing"}
     kt.study(kt.load("press"), over=over, cycle=cycle, steps=12, measures=measures).save("study.npz")
-    if "identify" in request.node.name:
-        runpy.run_path(str(LOG))["write"](Path("log.csv"))
     return tmp_path
 
 
@@ -101,7 +106,7 @@ def test_all_commands_have_the_same_option():
                 assert set(option.opts) == {"--output", "--out", "-o"}, name
                 found[name] = option.default
     assert set(found) == {*FILES, *FOLDERS} and not set(found) & set(QUIET)
-    others = {"ik": None, "new": None}  # no picture unless it is asked for; the folder of the robot
+    others = {"ik": None, "simulate": None, "new": None}  # nothing unless it is asked for; the folder of the robot
     assert found == {name: others.get(name, OUT) for name in found} and str(OUT) == "out"
 
 
@@ -145,6 +150,15 @@ def test_a_run_has_one_name(place, capsys):
     assert run(*line, "-o", "a.png") == 2
     assert "a file for the run that ends with .csv, .npz, .parquet, .zarr" in capsys.readouterr().err
     assert written(place) == set()
+
+
+def test_a_folder_alone_asks_for_the_run(place):
+    """Simulate with -o FOLDER and no other file: the run is saved there; with --plot, the picture alone is written."""
+    assert run("simulate", "planar_2r", "--duration", "0.1", "-o", "kept") == 0
+    assert written(place) == {"kept/planar_2r.npz"}
+    assert kt.read_trajectory("kept/planar_2r.npz").finished
+    assert run("simulate", "planar_2r", "--duration", "0.1", "-o", "drawn", "--plot") == 0
+    assert written(place) == {"kept/planar_2r.npz", "drawn/planar_2r.png"}
 
 
 def test_a_folder_may_look_like_a_file(place):

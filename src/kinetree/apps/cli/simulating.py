@@ -15,7 +15,7 @@ import typer
 from ...simulation.options import RunOptions
 from .analyses import Base, Lenient, Model, Root, load_system
 from .console import compute_or_keep
-from .outputs import OUT, FileOrFolder, Folder, file_of, folder_of, names_a_file, run_of
+from .outputs import NAMES, OUT, FileOrFolder, Folder, file_of, folder_of, names_a_file, run_of
 from .studying import study
 
 app = typer.Typer()
@@ -61,7 +61,12 @@ def simulate(
     plot: Plot = False,
     save: Annotated[str | None, typer.Option(help="Write the run: a .csv, .npz, .parquet or .zarr file.")] = None,
     replay: Annotated[str | None, typer.Option(help="Write a web page that replays the run: a .html file.")] = None,
-    output: FileOrFolder = OUT,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            *NAMES, help="The folder for the files, out by default, or the path of the run; alone it saves MODEL.npz."
+        ),
+    ] = None,
 ) -> None:
     """Simulate a mechanism from a state, without control.
 
@@ -87,13 +92,15 @@ def simulate(
         state,
     )
 
-    place, save = run_of(output, save)
+    place, save = run_of(output or OUT, save)
     check_names(save, replay)
     for one, other, texts in (("--q0", q0, put), ("--qd0", qd0, speed)):
         if other is not None and texts:
             raise InputError(f"{one} and {'--set' if one == '--q0' else '--speed'}: give one of them")
     system = load_system(model, base, root, lenient)
     values = parameter_values(system, param)
+    if output is not None and not (save or plot or replay):
+        save = f"{file_stem(system)}.npz"
     q = starting.position(system, by_joint("--set", put) if put else state(system, "q", "--q0", q0))
     qd = starting.speed(system, q, by_joint("--speed", speed) if speed else state(system, "qd", "--qd0", qd0))
     closing = loops_of(system, loops)
