@@ -35,6 +35,10 @@ TOO_LONG = "has a name of 10000 characters; give it a name of 1 to 1000 characte
          "+ - * / ^, parentheses, pi and sin, cos, tan, sqrt, asin, acos, atan, exp, log, deg"),
         (lambda: kt.Body("b", 1.0, inertia=[[1.0, 0.1, 0.0], [0.2, 1.0, 0.0], [0.0, 0.0, 1.0]]),
          "body 'b': the inertia is not symmetric: 0.1 and 0.2; make them equal"),
+        (lambda: kt.ForceElement("f", "spring_damper", "a", "b", coefficients=(3.0,)),  # type: ignore
+         "force 'f', coefficients: (3.0,) is not a list of names with numbers; give {\"name\": number, ...}"),
+        (lambda: kt.Coupling("c", "b", 2.0),  # type: ignore
+         "coupling 'c', terms: 2.0 is not a list of names with numbers; give {\"name\": number, ...}"),
         (lambda: kt.ForceElement("f", "spring_damper", "a", "b", (0.1,)), "force 'f', point_a: 1 numbers; give 3"),  # type: ignore
     ],
 )  # fmt: skip
@@ -65,6 +69,21 @@ def test_formulas_matrices_and_single_numbers_are_taken():
     assert_close(found, [weight + 5.0 * q], 1e-14 * 10, "torque by formulas")
     with pytest.raises(kt.ModelError, match="body 'b': no parameter 'mm'; did you mean 'm'"):
         kt.build_mechanism("p", [kt.Body("b", "mm")], [joint], parameters=free)  # type: ignore
+
+
+def test_numbers_by_name_may_be_mappings():
+    """Give coefficients and terms as dictionaries, with a formula, and find the pairs of the other spelling."""
+    rates = {"stiffness": 3.0, "free_length": "l / 2"}
+    coil = kt.ForceElement("s", "spring_damper", "ground", "b", coefficients=rates)  # type: ignore
+    assert coil == kt.ForceElement("s", "spring_damper", "ground", "b", coefficients=tuple(rates.items()))  # type: ignore
+    gear = kt.Coupling("c", "b", {"a": -2.0})  # type: ignore
+    assert gear == kt.Coupling("c", "b", (("a", -2.0),))
+
+
+def test_inertias_of_arrays_are_plain_numbers():
+    """Give an inertia as an array, and find Python's numbers in it."""
+    body = kt.Body("b", 1.0, inertia=np.diag([0.1, 0.2, 0.25]))  # type: ignore
+    assert [type(x) for x in body.inertia] == [float] * 6
 
 
 def test_lists_and_arrays_are_taken():

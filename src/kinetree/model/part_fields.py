@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,17 +60,26 @@ def _read(field: str, value: Any, part: Any, where: str) -> Any:
     """Return the value of a field with its formulas read; the same object if there is nothing to read."""
     label = below(where, field)
     if field in PAIRS:
-        if any(isinstance(x, str) for pair in value for x in pair[1:]):
-            return tuple((key, formula(x, label)) for key, x in value)
-        return value
+        return _pairs(value, label)
     if field in PER_FREEDOM and value is not None and not isinstance(value, list | tuple | np.ndarray):
         kind = joint_kinds.KINDS.get(part.kind)
         return (formula(value, label),) * (1 if kind is None else kind.NV)
     if field == "inertia" and isinstance(value, list | tuple | np.ndarray) and len(value) == 3 and np.ndim(value[0]):
-        return moments([[formula(x, label) for x in row] for row in value], where)
+        rows = value.tolist() if isinstance(value, np.ndarray) else value
+        return moments([[formula(x, label) for x in row] for row in rows], where)
     if isinstance(value, list | tuple) and any(type(x) is str for x in value):
         return tuple(formula(x, label) for x in value)
     return formula(value, label) if isinstance(value, str) else value
+
+
+def _pairs(value: Any, where: str) -> Any:
+    """Return numbers by name, given as pairs or as a mapping, with formulas read."""
+    given = tuple(value.items()) if isinstance(value, Mapping) else value
+    if not isinstance(given, list | tuple) or not all(isinstance(x, list | tuple) and len(x) == 2 for x in given):
+        raise ModelError(
+            f"{brief(value)} is not a list of names with numbers", where=where, remedy='give {"name": number, ...}'
+        )
+    return tuple((key, formula(x, where)) for key, x in given) if any(isinstance(x[1], str) for x in given) else given
 
 
 def formula(value: Any, where: str) -> Any:
