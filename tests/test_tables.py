@@ -39,6 +39,15 @@ def test_large_tables_are_shortened():
     assert len(table.text().splitlines()) == 1001
 
 
+PUMA = kt.load("puma560")
+LINES = ("many linearizations", "energy balance", "momentum balance", "derivatives of many runs")
+"""Results of one line."""
+
+
+def _fall():
+    return kt.simulate(ARM, Q, QD, duration=0.05, method="rk4", dt=0.01)
+
+
 RESULTS = {
     "verify": lambda: ARM.verify(1),
     "doctor": lambda: kt.load("four_bar").doctor(),
@@ -54,6 +63,15 @@ RESULTS = {
     "actuation": lambda: ARM.actuation(Q, QD, [0.3, 0.7], ["joint1", "joint2"]),
     "independent": lambda: kt.load("four_bar").independent(),
     "report": lambda: kt.load("four_bar").report,
+    "workspace": lambda: ARM.workspace("tool", samples=50),
+    "path": lambda: PUMA.cartesian_motion(
+        PUMA.pose([[0.3] * 6, [0.4] * 6], "link6"), "link6", q0=[0.3] * 6, duration=1.0
+    ),
+    "energy balance": lambda: kt.energy_balance(_fall()),
+    "momentum balance": lambda: kt.momentum_balance(kt.simulate(kt.load("space_robot_3r"), duration=0.05)),
+    "derivatives of runs": lambda: kt.simulation_derivatives(ARM, Q, duration=0.05, method="rk4", dt=0.01),
+    "derivatives of many runs": lambda: kt.simulation_derivatives(ARM, [Q, Q], duration=0.05, method="rk4", dt=0.01),
+    "gradients of runs": lambda: kt.simulation_gradient(ARM, Q, duration=0.05, terminal=lambda now: now.q[0]),
     "study": lambda: kt.study(ARM, {"q.joint1": kt.grid(0.1, 0.9, 3)}, measures={"m": kt.rms("q.joint2")},
                               simulate={"duration": 0.05}),
 }  # fmt: skip
@@ -67,7 +85,7 @@ def test_results_are_tables_in_notebooks_and_text_in_consoles(name):
     assert len(repr(result)) < 4000
     assert repr(result) == str(result) or name == "cost"
     page = result._repr_html_()
-    assert ("<table>" in page) == (name != "many linearizations")
+    assert ("<table>" in page) == (name not in LINES)
 
 
 def test_numbers_are_under_the_names_of_their_coordinates():
@@ -83,6 +101,25 @@ def test_numbers_are_under_the_names_of_their_coordinates():
     row = str(found).splitlines()[-1].split()
     assert row[1] == "yes"
     assert [float(x) for x in row[-2:]] == pytest.approx(found.q, rel=1e-3)
+
+
+def test_derivatives_of_runs_have_names():
+    """Find a derivative of the last state, and a gradient, beside the names of what they belong to."""
+    found = kt.simulation_derivatives(ARM, Q, QD, duration=0.05, method="rk4", dt=0.01)
+    lines = str(found).splitlines()
+    assert lines[1].split("  ")[-2:] == ["qd0 of joint1", "qd0 of joint2"]
+    assert lines[-1].startswith("d joint2'")
+    assert float(lines[-1].split()[-1]) == pytest.approx(found.dqd[-1, 1, -1], rel=1e-3)
+    slope = kt.simulation_gradient(ARM, Q, QD, duration=0.05, method="rk4", dt=0.01, terminal=lambda now: now.qd[1])
+    last = str(slope).splitlines()[-1].split()
+    assert last[:3] == ["qd0", "of", "joint2"] and float(last[3]) == pytest.approx(found.dqd[-1, 1, -1], rel=1e-3)
+
+
+def test_mechanisms_are_short():
+    """Print a mechanism of 40 bodies in a line."""
+    assert repr(kt.load("charmie_complete").mechanism) == (
+        "<Mechanism 'charmie_complete': 40 bodies, 7 loops, 24 free parameters>"
+    )
 
 
 def test_equations_are_latex_in_notebooks():

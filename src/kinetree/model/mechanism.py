@@ -54,7 +54,7 @@ class Closure:
     holonomic: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Mechanism:
     """Bodies and joints, one joint per body, parents first: body i is the child of joint i.
 
@@ -80,6 +80,11 @@ class Mechanism:
     contacts: tuple[Any, ...] = ()
     actuators: tuple[Any, ...] = ()
     keyframes: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the name and the numbers of parts: the parts themselves fill pages."""
+        counts = f"{len(self.bodies)} bodies" + (f", {len(self.loops)} loops" if self.loops else "")
+        return f"<Mechanism {self.name!r}: {counts}, {len(self.free_parameters)} free parameters>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the content alone: what was computed from it and kept is computed again where it is needed."""

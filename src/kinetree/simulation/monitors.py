@@ -186,8 +186,8 @@ COARSE = 0.05
 for which samples are fine enough for work. On a damped pendulum the error of the work was below 1 % up to here."""
 
 
-@dataclass(frozen=True, eq=False)
-class EnergyBalance:
+@dataclass(frozen=True, eq=False, repr=False)
+class EnergyBalance(Displayed):
     """Energy against work [J], [..., nt]: residual = energy - energy(0) - joint_work - wrench_work.
 
     The joint work is that of control and of all forces in joints, dampers included. The wrench work is that of forces
@@ -215,24 +215,24 @@ class EnergyBalance:
         fine = np.where(self.coarseness > COARSE, np.nan, 1.0)
         return _largest(self.residual * fine[..., None], self.scale[..., None])
 
-    def __str__(self) -> str:
+    def display(self) -> list[str | Table]:
         """Return one line with the error and the work, or with the coarseness of the samples."""
         if self.too_coarse:
             count, size = int((self.coarseness > COARSE).sum()), self.coarseness.size
             runs = f" in {count} of {size} runs" if size > 1 else ""
-            return (
+            return [
                 f"energy balance: the samples are too coarse to integrate work{runs} (accelerations at the samples "
                 f"give the velocities only to {_most(self.coarseness):.2g} of their size); simulate with more output "
                 "times"
-            )
-        return (
+            ]
+        return [
             f"energy balance: largest residual {_most(self.residual):.3g} J, {self.error:.3g} of the energy in motion; "
             f"work in joints {_ends(self.joint_work)} J, of wrenches {_ends(self.wrench_work)} J"
-        )
+        ]
 
 
-@dataclass(frozen=True, eq=False)
-class MomentumBalance:
+@dataclass(frozen=True, eq=False, repr=False)
+class MomentumBalance(Displayed):
     """Momentum [angular; linear] about the ground's origin against the impulse of gravity and wrenches, [..., nt, 6].
 
     residual = momentum - momentum(0) - impulse [N m s, N s].
@@ -243,10 +243,10 @@ class MomentumBalance:
     impulse: np.ndarray
     residual: np.ndarray
 
-    def __str__(self) -> str:
+    def display(self) -> list[str | Table]:
         """Return one line with the largest residuals."""
         angular, linear = _most(self.residual[..., :3]), _most(self.residual[..., 3:])
-        return f"momentum balance: largest residual {angular:.3g} N m s angular, {linear:.3g} N s linear"
+        return [f"momentum balance: largest residual {angular:.3g} N m s angular, {linear:.3g} N s linear"]
 
 
 def energy_balance(run: Trajectory) -> EnergyBalance:
@@ -351,8 +351,8 @@ NEAR = 1e-6
 """The gap of contacts that support, relative to the characteristic length: above the errors of a run."""
 
 
-@dataclass(frozen=True, eq=False)
-class GroundBalance:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroundBalance(Displayed):
     """Points of balance at the samples of a run, in the frame of the ground [m], [..., nt, 3] each.
 
     `zero_moment_point` is computed from the motion, `center_of_pressure` from the contact forces. They are NaN where
@@ -374,18 +374,18 @@ class GroundBalance:
         away = np.linalg.norm(self.zero_moment_point - self.center_of_pressure, axis=-1)
         return float(np.fmax.reduce(away, axis=None, initial=np.nan))
 
-    def __str__(self) -> str:
+    def display(self) -> list[str | Table]:
         """Return one line with the least margin, and the largest difference of the two points."""
         known = np.isfinite(self.margin)
         if not known.any():
-            return "ground balance: nothing presses on the ground"
+            return ["ground balance: nothing presses on the ground"]
         least = float(np.fmin.reduce(self.margin, axis=None))
         at = np.unravel_index(int(np.nanargmin(self.margin)), self.margin.shape)
-        return (
+        return [
             f"ground balance: least margin {least:.6g} m at t = {self.t[int(at[-1])]:.6g} s; zero-moment point and "
             f"center of pressure differ by {self.difference:.3g} m; on the ground at {int(known.sum())} of "
             f"{known.size} samples"
-        )
+        ]
 
 
 def ground_balance(run: Trajectory, *, plane: Any = None) -> GroundBalance:

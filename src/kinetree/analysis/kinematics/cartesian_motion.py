@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._support.checks import positive, real_array, whole
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError, UnreachableError
 from ...model.mechanism import Named, inputs_of
@@ -25,8 +26,8 @@ JUMP = 0.5
 larger one is another solution."""
 
 
-@dataclass(frozen=True)
-class CartesianMotion:
+@dataclass(frozen=True, repr=False)
+class CartesianMotion(Displayed):
     """The motion of joints that moves a frame along a path: times [n], q [n, nq], qd and qdd [n, nv], poses [n, 4, 4].
 
     `position` [m] and `rotation` [rad] are the errors of the poses. `manipulability` [n] is the smallest singular value
@@ -41,6 +42,17 @@ class CartesianMotion:
     position: Numbers
     rotation: Numbers
     manipulability: Numbers
+
+    def display(self) -> list[str | Table]:
+        """Return the largest errors, the time at which the frame is nearest to a singular position, and the ends."""
+        worst = int(np.argmin(self.manipulability))
+        ends = tuple((float(self.t[k]), *map(float, self.q[k])) for k in (0, -1))
+        return [
+            f"{len(self.t):,} positions over {self.t[-1] - self.t[0]:g} s; errors of the poses up to "
+            f"{np.abs(self.position).max():.3g} m and {np.abs(self.rotation).max():.3g} rad",
+            f"least manipulability {self.manipulability[worst]:.4g} at t = {self.t[worst]:g} s",
+            Table(("t", *(f"q[{k}]" for k in range(self.q.shape[-1]))), ends),
+        ]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._support.checks import whole
 from ..._support.pictures import picture
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import AssemblyError
 from ...joints.random_states import generator
@@ -24,8 +25,8 @@ PART = 50_000
 """Number of positions whose Jacobians are in memory at a time; Ctrl-C is noticed between two parts."""
 
 
-@dataclass(frozen=True)
-class Workspace:
+@dataclass(frozen=True, repr=False)
+class Workspace(Displayed):
     """Points that the origin of a frame reaches [n, 3] at positions q [n, nq], with their manipulability [n].
 
     The manipulability is the product of the singular values of the frame's Jacobian for its translation, as many as it
@@ -47,6 +48,14 @@ class Workspace:
     def upper(self) -> Numbers:
         """The largest coordinates of the points, [3] [m]."""
         return self.points.max(axis=0)
+
+    def display(self) -> list[str | Table]:
+        """Return the extent of the points along the axes of the ground."""
+        head = f"{len(self.points):,} points that {self.frame!r} of {self.system.mechanism.name!r} reaches"
+        if not len(self.points):
+            return [head]
+        rows = zip("xyz", map(float, self.lower), map(float, self.upper), strict=True)
+        return [head, Table(("", "least", "largest"), tuple(rows), ("", "m", "m"))]
 
     def plot(self, path: Any = None, **options: Any) -> Any:
         """Draw the points in three views, colored by their manipulability; return the figure, or write it to `path`."""

@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike
 from ..._support import optional
 from ..._support.checks import leading_shape, real_array
 from ..._support.progress import show_progress
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...algebra.scalars import Scalar
 from ...backends.autograd import Node, needs_gradient, record_node
 from ...backends.jax_products import called_back
 from ...backends.mirrored import parameter_argument
 from ...errors import AssemblyError, InputError, KinetreeError, brief, unknown_name
+from ...model.axes import axis_labels
 from ...model.mechanism import Mechanism, in_order
 from ...results.trajectory import Trajectory
 from ...runtime.derived import summed_to
@@ -228,8 +230,8 @@ Cost = Callable[[Instant], Scalar]
 """A function of `now` that returns a number."""
 
 
-@dataclass(frozen=True, eq=False)
-class RunGradient:
+@dataclass(frozen=True, eq=False, repr=False)
+class RunGradient(Displayed):
     """The value of an objective of a run [...], and its gradients with respect to everything that determines it.
 
     `q0` and `qd0` are [..., nv], that of q0 in the tangent space; `parameters` are [..., np], None without free ones;
@@ -242,6 +244,20 @@ class RunGradient:
     qd0: Numbers
     parameters: Numbers | None
     torques: Numbers | None
+
+    def display(self) -> list[str | Table]:
+        """Return the value of one run and its gradient by the names of what it belongs to, or the shape of many."""
+        mechanism = self.run.system.mechanism
+        if np.ndim(self.value):
+            return [f"objectives {list(np.shape(self.value))} of {self.run!r}, and their gradients"]
+        axes, free = axis_labels(mechanism, 1), [p.name for p in mechanism.free_parameters]
+        rows = [(f"q0 of {name}", float(x)) for name, x in zip(axes, self.q0, strict=True)]
+        rows += [(f"qd0 of {name}", float(x)) for name, x in zip(axes, self.qd0, strict=True)]
+        given = () if self.parameters is None else zip(free, self.parameters, strict=True)
+        rows += [(name, float(x)) for name, x in given]
+        more = [] if self.torques is None else [f"and by torques {list(self.torques.shape)}"]
+        table = Table(("with respect to", "gradient"), tuple(rows))
+        return [f"objective {float(self.value):.6g} of {self.run!r}", table, *more]
 
     def __getitem__(self, name: str) -> Numbers:
         """Return the derivative with respect to a free parameter by its name, [...]."""

@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 from ..._support.checks import real_array
 from ..._support.interruption import keep_in_interrupt
 from ..._support.progress import show_progress
+from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...analysis.linearization import refuse_singular
+from ...analysis.linearization import matrix, refuse_singular
 from ...analysis.loops.doctor import doctor
 from ...compiler.lower.loop_pattern import RANK
 from ...errors import InputError, unknown_name
+from ...model.axes import axis_labels
 from ...model.mechanism import Mechanism, parameter_arguments
 from ...model.scales import loop_units
 from ...results.trajectory import Trajectory
@@ -43,8 +45,8 @@ REFUSED = {
 """The reasons why the other options are refused."""
 
 
-@dataclass(frozen=True, eq=False)
-class RunDerivatives:
+@dataclass(frozen=True, eq=False, repr=False)
+class RunDerivatives(Displayed):
     """A run, and the derivatives of its states: `dq` and `dqd` [..., nt, nv, columns], with a label per column.
 
     Rows of `dq` are directions of the tangent space at q. With `intervals`, row k of the time axis has the derivatives
@@ -60,6 +62,15 @@ class RunDerivatives:
     def labels(self) -> tuple[str, ...]:
         """The names of the columns."""
         return self.columns.labels
+
+    def display(self) -> list[str | Table]:
+        """Return the derivatives of the last state of one run, with the names of rows and columns; or their shape."""
+        rows = axis_labels(self.run.system.mechanism, 1)
+        rows = [*(f"d {x}" for x in rows), *(f"d {x}'" for x in rows)]
+        if self.dq.ndim > 3 or not len(self.dq):
+            return [f"derivatives of {self.run!r}: dq and dqd {list(self.dq.shape)}, by {', '.join(self.labels)}"]
+        last = np.concatenate([self.dq[-1], self.dqd[-1]])
+        return [f"derivatives of the last state of {self.run!r}", matrix(last, rows, self.labels)]
 
     def __getitem__(self, name: str) -> Numbers:
         """Return the derivatives of [q; qd] with respect to q0, qd0, parameters, tau, or a parameter by its name.
