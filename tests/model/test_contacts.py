@@ -10,7 +10,7 @@ import pytest
 import kinetree as kt
 from kinetree.errors import ModelError
 from kinetree.model import Body, Contact, Joint, Parameter, Placement, Surface, build_mechanism, parse
-from kinetree.model.contacts import fitting
+from kinetree.model.contacts import require_fitting_contacts
 
 BLOCK = Body("block", 1.3, (0.1, 0.2, 0.3), (0.2, 0.3, 0.4, 0.01, 0.02, 0.03))
 
@@ -85,9 +85,11 @@ def test_contacts_must_fit_the_mechanism() -> None:
     with pytest.raises(ModelError, match="the shape and the surface are both of 'block'; name another body"):
         mechanism(Contact("c", "block", surface=Surface("plane", "block")))
     with pytest.raises(ModelError, match="3 is not a contact; give Contact"):
-        fitting(mechanism(), [3])
+        require_fitting_contacts(mechanism(), [3])
     with pytest.raises(ModelError, match="the rotation is not orthonormal"):
-        fitting(mechanism(), Contact("c", "block", placement=Placement(rotation=((1, 0, 0), (0, 2, 0), (0, 0, 1)))))
+        require_fitting_contacts(
+            mechanism(), Contact("c", "block", placement=Placement(rotation=((1, 0, 0), (0, 2, 0), (0, 0, 1))))
+        )
 
 
 def test_parameters_in_contacts() -> None:

@@ -22,7 +22,7 @@ from .loops.constraints import require_speeds
 from .loops.doctor import doctor
 from .loops.independence import closed_position, consistent_accelerations
 from .loops.kinematics import LoopKinematics
-from .loops.leaders import Independence, leading
+from .loops.leaders import Independence, choose_leaders
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,9 +204,9 @@ def _independent(
     """
     loops = LoopKinematics(system, parameters)
     position = closed_position(loops, q)
-    refuse_singular(system, position, parameters)
-    speeds = leading(loops, position, prefer_speeds)
-    places = leading(loops, position, prefer_places, positions=True) if system.mechanism.rolls else speeds
+    refuse_singular_position(system, position, parameters)
+    speeds = choose_leaders(loops, position, prefer_speeds)
+    places = choose_leaders(loops, position, prefer_places, positions=True) if system.mechanism.rolls else speeds
     J = loops.call("closure_jacobian", position)
     require_speeds(system, J, qd)
     options = parameter_arguments(system._nominal if loops.parameters is None else loops.parameters)
@@ -218,7 +218,7 @@ def _independent(
     return places, speeds, H
 
 
-def refuse_singular(system: CompiledMechanism, q: Numbers, parameters: Any) -> None:
+def refuse_singular_position(system: CompiledMechanism, q: Numbers, parameters: Any) -> None:
     """Raise InputError at a singular position of the loops, where the linear equations do not give small motions."""
     at = system if parameters is None else system.fixed(parameters)
     state = doctor(at, q)

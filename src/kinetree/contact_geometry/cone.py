@@ -159,7 +159,7 @@ class Cones:
         return p, a, w, size, border, inside
 
 
-def used(f: Numbers, mu: Numbers) -> Numbers:
+def used_friction(f: Numbers, mu: Numbers) -> Numbers:
     """Return the part of friction that forces use, |t| / (mu n) [..., n]; 0 without a force, 1 at the limit."""
     limit = mu * f[..., 0]
     return np.hypot(f[..., 1], f[..., 2]) / np.where(limit > 0, limit, np.inf)

@@ -26,7 +26,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReportEntry:
     """One line of the report."""
 
     sort: str
@@ -49,7 +49,7 @@ class Report(Displayed):
     """
 
     file: str = ""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ReportEntry] = field(default_factory=list)
 
     def read(self, text: str, line: int | None = None, group: Group | None = None) -> None:
         """Add an entry for a part that was recognized and kept."""
@@ -67,14 +67,14 @@ class Report(Displayed):
         """Add an entry for a part that was kept unchanged but is probably wrong."""
         self._add("suspect", text, line, group)
 
-    def of(self, sort: str) -> list[Entry]:
+    def of(self, sort: str) -> list[ReportEntry]:
         """Return the entries of one sort: read, changed, dropped or suspect."""
         return [e for e in self.entries if e.sort == sort]
 
     def _add(self, sort: str, text: str, line: int | None, group: Group | None = None) -> None:
-        self.entries.append(Entry(sort, text, self.file, line, group))
+        self.entries.append(ReportEntry(sort, text, self.file, line, group))
 
-    def short(self, entry: Entry) -> str:
+    def short(self, entry: ReportEntry) -> str:
         """Return `name:line: text`, with the full path only of a file other than the report's."""
         return str(replace(entry, file=Path(entry.file).name) if entry.file == self.file else entry)
 

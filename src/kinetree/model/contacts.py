@@ -235,7 +235,7 @@ def _check_heights(surface: Surface, where: Where) -> None:
         )
 
 
-def fitting(mechanism: Mechanism, contacts: Any) -> tuple[Contact, ...]:
+def require_fitting_contacts(mechanism: Mechanism, contacts: Any) -> tuple[Contact, ...]:
     """Return contacts that fit a mechanism: one, or a sequence; raise a ModelError that names the faulty one."""
     out = contact_list(contacts)
     check_all(replace(mechanism, contacts=out))

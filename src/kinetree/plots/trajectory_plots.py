@@ -142,7 +142,7 @@ def _blocks(rows: int, columns: int) -> int:
 
 def _rows(
     run: Trajectory, names: list[str], joints: Sequence[str] | None, known: dict[str, Column]
-) -> list[list[Entry | None]]:
+) -> list[list[ColumnEntry | None]]:
     """Return one row per coordinate of the joints: the entry of each column, or None if the joint has no more entries.
 
     A quaternion has one more coordinate than velocities.
@@ -158,7 +158,7 @@ def _rows(
         places = [_places(known[name], joint) for name in names]
         for k in range(max(map(len, places))):
             pairs = zip(names, places, strict=True)
-            rows.append([Entry(known[n], at[k], by_name[joint], k) if k < len(at) else None for n, at in pairs])
+            rows.append([ColumnEntry(known[n], at[k], by_name[joint], k) if k < len(at) else None for n, at in pairs])
     return rows
 
 
@@ -236,7 +236,7 @@ REACH = 1.0
 
 
 @dataclass(frozen=True)
-class Entry:
+class ColumnEntry:
     """An entry of a column: its index in the column, its joint, and its number among the coordinates of the joint."""
 
     column: Column
@@ -259,7 +259,7 @@ class Curves:
     values: list[Numbers]
 
 
-def draw_entry(axes: Axes, run: Trajectory, entry: Entry, title: str) -> None:
+def draw_entry(axes: Axes, run: Trajectory, entry: ColumnEntry, title: str) -> None:
     """Draw one entry of a column; rounding errors about zero are drawn as a flat line."""
     axes.set_title(plain(title), loc="left")
     name, unit = entry.column.name, entry.column.units[entry.at]
@@ -278,7 +278,7 @@ def draw_entry(axes: Axes, run: Trajectory, entry: Entry, title: str) -> None:
     _fit(axes, run.t, np.concatenate([everything, within]))
 
 
-def _beside(axes: Axes, run: Trajectory, entry: Entry, factor: float) -> list[Numbers]:
+def _beside(axes: Axes, run: Trajectory, entry: ColumnEntry, factor: float) -> list[Numbers]:
     """Draw the reference of a coordinate or the control part of a torque, and return the numbers drawn."""
     name = BESIDE.get(entry.column.name)
     if name is None or getattr(run, name) is None:
@@ -294,7 +294,7 @@ def _beside(axes: Axes, run: Trajectory, entry: Entry, factor: float) -> list[Nu
     return [values]
 
 
-def _draw_limits(axes: Axes, entry: Entry, factor: float, values: Numbers) -> Numbers:
+def _draw_limits(axes: Axes, entry: ColumnEntry, factor: float, values: Numbers) -> Numbers:
     """Draw near limits of an entry as lines and distant ones as a number; return those drawn as lines."""
     finite = values[np.isfinite(values)]
     bounds = _limits(entry)
@@ -316,7 +316,7 @@ def _draw_limits(axes: Axes, entry: Entry, factor: float, values: Numbers) -> Nu
     return np.array(near)
 
 
-def _limits(entry: Entry) -> list[float]:
+def _limits(entry: ColumnEntry) -> list[float]:
     """Return the finite limits of an entry in ascending order."""
     names = LIMITS.get(entry.column.name, ())
     found = [float(b[entry.axis]) for name in names if entry.axis < len(b := getattr(entry.joint.limits, name))]

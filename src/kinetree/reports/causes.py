@@ -17,7 +17,7 @@ from ..results.trajectory import Trajectory
 from ..simulation.acting.joint_forces import SLIP_SPEED
 from ..simulation.acting.smooth import smooth_sign
 from ..simulation.monitors import spline
-from .loads import Acting, DriveLoad, acting, drive_efforts, driven_columns, own_elements
+from .loads import DriveLoad, ElementLoads, drive_efforts, driven_columns, load_elements, own_elements
 
 # --- Friction, damping and springs of a mechanism, added to a run of inverse dynamics that left them out ---
 
@@ -36,7 +36,7 @@ def with_passive_forces(run: Trajectory) -> Trajectory:
 
 def driven_run(run: Trajectory, efforts: Numbers) -> Trajectory:
     """Return a motion under the torques of its drives [nt, nv] and the mechanism's own forces."""
-    own, wrenches = acting(run, own_elements(run)), acting_wrenches(run)
+    own, wrenches = load_elements(run, own_elements(run)), acting_wrenches(run)
     pushed = own.wrenches if wrenches is None else own.wrenches + wrenches
     return replace(run, control=efforts, torque=efforts + own.torques - friction(run), wrenches=pushed)
 
@@ -119,7 +119,7 @@ class EnergyBalance:
         return abs(self.residual) / self.scale if self.scale > 0 else abs(self.residual)
 
 
-def causes(run: Trajectory, own: Acting) -> tuple[Causes, bool]:
+def causes(run: Trajectory, own: ElementLoads) -> tuple[Causes, bool]:
     """Return the efforts of a single run by cause, and whether the passive forces of the mechanism act in it.
 
     control = I qdd + C qd + g - tau_passive - N^T w - J^T lambda. The passive forces count as acting if the torques

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from ..algebra.arrays import Numbers
-from ..analysis.loops.constraints import standing
+from ..analysis.loops.constraints import frame_pose
 from ..dynamics.force_laws import TINY, spring_damper
 from ..errors import InputError, brief
 from ..model.axes import axis_labels, axis_names, entries
@@ -176,7 +176,7 @@ class ElementLoad:
 
 
 @dataclass(frozen=True)
-class Acting:
+class ElementLoads:
     """Loads of force elements, and what they exert: joint torques [nt, nv] and wrenches on bodies [nt, nb, 6]."""
 
     loads: tuple[ElementLoad, ...]
@@ -204,7 +204,7 @@ def name_forces(forces: Iterable[Any]) -> list[tuple[str, Any]]:
     return out
 
 
-def acting(run: Trajectory, elements: Iterable[tuple[str, Any]]) -> Acting:
+def load_elements(run: Trajectory, elements: Iterable[tuple[str, Any]]) -> ElementLoads:
     """Return the loads of force elements at all samples of a single run."""
     mechanism = run.system.mechanism
     values = mechanism.values(run.constant_parameters)
@@ -219,7 +219,7 @@ def acting(run: Trajectory, elements: Iterable[tuple[str, Any]]) -> Acting:
             torques[:, at] += k * (rest - run.q[:, coordinates])
         else:
             loads.append(_between_points(run, name, force, values, wrenches, twists))
-    return Acting(tuple(loads), torques, wrenches)
+    return ElementLoads(tuple(loads), torques, wrenches)
 
 
 def _between_points(
@@ -333,7 +333,7 @@ def bearing_loads(run: Trajectory, share: Any = None) -> tuple[BearingLoad, ...]
         kind, axes, free = loop_kinds.kind(loop.kind), None, ()
         if one_axis(kind.data):  # the axis is fixed in frame a; the wrench is in the axes of frame b
             a, b = (
-                standing(mechanism, poses, body, place)[:, :3, :3]
+                frame_pose(mechanism, poses, body, place)[:, :3, :3]
                 for body, place in ((loop.body_a, loop.placement_a), (loop.body_b, loop.placement_b))
             )
             axes = np.swapaxes(b, -1, -2) @ a @ np.array(loop_kinds.frame(loop), dtype=float)

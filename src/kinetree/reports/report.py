@@ -20,7 +20,16 @@ from ..results.trajectory import Trajectory
 from .candidates import Candidate, candidates
 from .catalogue import Catalogue, read_catalogue
 from .causes import Causes, EnergyBalance, causes, energy_balance, joint_numbers, with_passive_forces
-from .loads import BearingLoad, DriveLoad, ElementLoad, acting, bearing_loads, drive_loads, name_forces, own_elements
+from .loads import (
+    BearingLoad,
+    DriveLoad,
+    ElementLoad,
+    bearing_loads,
+    drive_loads,
+    load_elements,
+    name_forces,
+    own_elements,
+)
 from .tables import TABLES, summary, tables, write_csv
 
 NEGLIGIBLE = 1e-9
@@ -180,10 +189,10 @@ def load_report(
     thermal = None if thermal_time is None else positive(thermal_time, "thermal_time")
     safety = positive(safety, "safety")
     parts = catalogue if catalogue is None or isinstance(catalogue, Catalogue) else read_catalogue(catalogue)
-    own = acting(run, own_elements(run))
+    own = load_elements(run, own_elements(run))
     found, acts = causes(run, own)
     drives = drive_loads(run, thermal)
-    energy, extra = energy_balance(run, drives, found), acting(run, name_forces(forces)).loads
+    energy, extra = energy_balance(run, drives, found), load_elements(run, name_forces(forces)).loads
     shown = tuple(d for d in drives if d.joint in wanted)
     rotors, index = joint_numbers(run, "armature"), {d.name: k for k, d in enumerate(drives)}
     ranked = [

@@ -26,7 +26,7 @@ def places_of(out: Any, count: int) -> list[Any]:
     return [None] * count if out is None else list(out) if isinstance(out, tuple) else [out]
 
 
-def returned(results: list[Any]) -> Any:
+def one_or_tuple(results: list[Any]) -> Any:
     """Return one result by itself, several as a tuple."""
     return results[0] if len(results) == 1 else tuple(results)
 

@@ -18,7 +18,7 @@ from ..dynamics import ALGORITHMS
 from ..errors import Advice, InputError
 from ..model.mechanism import Mechanism, in_order
 from ..targets import target
-from .arguments import call_error, places_of, refuse_masked, refuse_non_finite, returned
+from .arguments import call_error, one_or_tuple, places_of, refuse_masked, refuse_non_finite
 from .cache import code_key
 from .derived import Derivable, program_of
 from .long_loops import LongFunction, LongLoops
@@ -120,7 +120,7 @@ class Interpreted:
             if place is not None:
                 place[...] = results[k]
                 results[k] = place
-        return returned(results)
+        return one_or_tuple(results)
 
     def failures(self) -> int:
         """Return 0."""

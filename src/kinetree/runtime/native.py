@@ -32,7 +32,7 @@ from ..targets.abi import (
     SHAPES,
     STEPS,
     WORDS,
-    Entry,
+    DirectEntry,
     NumpyTable,
     Offset,
     UfuncOffset,
@@ -321,7 +321,7 @@ def _words(kernel: NativeKernel, constants: tuple[np.ndarray, ...], fallback: Ca
 @cache
 def entry_code() -> Loaded:
     """Return the code of all direct calls, which is loaded once."""
-    entry = Entry(tuple.__basicsize__)
+    entry = DirectEntry(tuple.__basicsize__)
     return load_code(digest(repr(entry), sys.platform, target().fingerprint()), lambda: entry, "float64")
 
 

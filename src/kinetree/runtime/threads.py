@@ -18,7 +18,7 @@ from ..compiler.ir.program import Array
 from ..errors import InputError
 from ..targets import Loaded
 from ..targets.abi import CORE, CREW_STEPS, MOST, Crew, Post, Share, streaming_threshold
-from .arguments import places_of, returned
+from .arguments import one_or_tuple, places_of
 from .native import NativeKernel, core_signature, direct_call, is_supported, loaded_text, loop_of, register
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Shared:
         addresses = self._addresses(*map(id, arrays), *map(id, results))
         if self._sweep(ctypes.addressof(self.words), addresses, len(lead)):
             return None  # arrays are unsuitable, or NumPy has to report floating-point errors
-        return returned(results)
+        return one_or_tuple(results)
 
     def _lead(self, arguments: tuple, result: Any) -> tuple[int, ...]:
         """Return the leading shape of a batch: that of the first result, if it is given."""
@@ -323,7 +323,7 @@ def divide_batch(function: Function, arguments: tuple, out: Any, threads: int) -
     if done < rows:
         parts = min(pace.parts((rows - done) * inner, threads), max(1, (rows - done) // grain))
         in_parts(rows - done, parts, lambda part: run(done + part.start, done + part.stop), grain=grain)
-    return returned(results)
+    return one_or_tuple(results)
 
 
 def _tried(pace: Pace, rows: int, inner: int, run: Callable[[int, int], None]) -> int:

@@ -24,7 +24,7 @@ from ..compiler.lower.closing_steps import (
     gap_in_parts,
     largest,
 )
-from ..compiler.lower.loop_pattern import closing, iterate
+from ..compiler.lower.loop_pattern import closing_pattern, iterate
 from ..dynamics import closed
 from ..errors import InputError, argument
 from ..model.axes import entries
@@ -168,7 +168,7 @@ FAITHFUL = 1e-4
 
 def contradicts(mechanism: Mechanism) -> bool:
     """Return whether a mechanism has nearly redundant equations whose contradiction must be checked at every step."""
-    return closing(mechanism).misfit > EXACT
+    return closing_pattern(mechanism).misfit > EXACT
 
 
 def contradiction(tree: ClosedTree, residual: list[Scalar], locked: frozenset[int] = frozenset()) -> Scalar:

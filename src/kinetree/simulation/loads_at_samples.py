@@ -22,7 +22,7 @@ BLOCK = 65_536
 
 
 @dataclass(frozen=True)
-class Acting:
+class LoadPrograms:
     """The torques, accelerations, wrenches and control of a run as functions of its states.
 
     `loads` is a Program with the outputs tau, qdd and wrenches. `drives` has the output control; None means that no

@@ -16,7 +16,7 @@ from .._support.checks import positive, whole
 from ..backends.mirrored import Mirrored
 from ..compiler.lower.build import is_long
 from ..errors import InputError, brief, naming, unknown_name
-from ..model.contacts import Contact, fitting
+from ..model.contacts import Contact, require_fitting_contacts
 from ..model.mechanism import Mechanism, Named
 from ..system import System
 from .acting.instants import Controller, Force
@@ -310,9 +310,9 @@ CALLER = 5
 """The calls from the caller of `simulate` to the warning."""
 
 
-def touching(system: System, contacts: Any) -> System:
+def with_contacts(system: System, contacts: Any) -> System:
     """Return a System with given contacts; with None, the System itself. It is kept with the given one."""
-    found = system.mechanism.contacts if contacts is None else fitting(system.mechanism, contacts)
+    found = system.mechanism.contacts if contacts is None else require_fitting_contacts(system.mechanism, contacts)
     for contact in found:
         _warn_of_sides(contact)
     if found == system.mechanism.contacts:

@@ -37,10 +37,10 @@ from .options import (
     settings_of,
     system_of,
     threads_of,
-    touching,
+    with_contacts,
 )
 from .run_states import Settings, output_times
-from .starts import closed_start, default_position, fitting, start_of
+from .starts import closed_start, default_position, parameter_values, start_of
 
 if TYPE_CHECKING:
     from ..backends.cuda.libraries import Library
@@ -147,7 +147,7 @@ def problem_of(
     What does not depend on the state is kept with the System.
     """
     o, device = options, device_of(system, q0)
-    system, times = touching(system_of(system), o.contacts), output_times(o.duration, o.times)
+    system, times = with_contacts(system_of(system), o.contacts), output_times(o.duration, o.times)
     parameters, mechanism = parameter_sets(system.mechanism, o.parameters), system.mechanism
     leads = dict(beside or {}) | ({} if parameters is None else {"parameters": parameters.shape[:-1]})
     if mechanism.contacts and device is not None:
@@ -162,7 +162,7 @@ def problem_of(
         return driven_position(begun, parameters, drives, begin)
 
     q, qd, dtype = start_of(system, (q0, qd0), position, leads, device, library if drives is None else None)
-    values = fitting(system, parameters, q.shape[:-1])
+    values = parameter_values(system, parameters, q.shape[:-1])
     _require_inertia(system, drives)
     start = closed_start(begun, q, qd, values) if mechanism.closures else (q, qd)
     loops = None if o.loops is None else choose_independent(system, o.loops, start[0], values)

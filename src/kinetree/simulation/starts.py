@@ -43,7 +43,7 @@ def start_of(
     if device is None:
         return *start_state(system, *given, default, beside), "float64"
     dtype = precision(given)
-    if library and stays(library, system, device, given):
+    if library and is_on_gpu(library, system, device, given):
         return *device_start(system, library, given, dtype, beside), dtype
     return *start_state(system, *on_host(given), default, beside), dtype
 
@@ -117,7 +117,7 @@ def _by_name(system: System, name: str, value: Any) -> str:
     return f"; numbers by joint make one with system.{by}"
 
 
-def fitting(system: System, values: np.ndarray | None, lead: tuple[int, ...]) -> np.ndarray | None:
+def parameter_values(system: System, values: np.ndarray | None, lead: tuple[int, ...]) -> np.ndarray | None:
     """Return the values of all free parameters for runs of a leading shape, [np] or [..., np]; None if there are none.
 
     One set [np] for all runs stays one; other leading shapes are broadcast to the runs.
@@ -246,7 +246,7 @@ def _copied(x: AnyArray) -> np.ndarray:
     return x.get() if hasattr(x, "get") else x.detach().cpu().numpy()
 
 
-def stays(library: Library, system: System, device: Device | None, arrays: tuple[AnyArray, AnyArray]) -> bool:
+def is_on_gpu(library: Library, system: System, device: Device | None, arrays: tuple[AnyArray, AnyArray]) -> bool:
     """Return whether q0 and qd0 are arrays of a library on a GPU that need nothing from the CPU.
 
     Starts of closed mechanisms do: their loops are closed there. So do arrays of integers, and a qd0 elsewhere.

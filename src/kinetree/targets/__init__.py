@@ -15,11 +15,11 @@ from ..compiler.ir.program import Program
 from ..compiler.lanes.form import Kernel
 from ..compiler.rolled.program import RolledUnit, Step
 from ..errors import InputError, unknown_name
-from .abi import Crew, Entry, Handler
+from .abi import Crew, DirectEntry, Handler
 
 # --- The interfaces of targets: from Programs, kernels and rolled programs to code, to files, and to addresses ---
 
-Unit = Program | Kernel | RolledUnit | Step | Entry | Handler | Crew
+Unit = Program | Kernel | RolledUnit | Step | DirectEntry | Handler | Crew
 """The input of a target.
 
 A Program, a Kernel and a RolledUnit become a function `kernel`, the inner loop of a gufunc.

@@ -23,7 +23,7 @@ DIMENSIONS = 3
 
 
 @dataclass(frozen=True)
-class Entry:
+class DirectEntry:
     """The unit of the function `entry(self, args, count, names)`, of the kind METH_FASTCALL | METH_KEYWORDS.
 
     Its arguments are plain contiguous float64 arrays, either of one sample or with one leading dimension, and maybe the

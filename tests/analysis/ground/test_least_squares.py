@@ -7,7 +7,7 @@ import pytest
 
 import everyday
 from kinetree.analysis.ground.least_squares import smallest_forces
-from kinetree.contact_geometry.cone import OPEN, SLIP, STICK, Cones, used
+from kinetree.contact_geometry.cone import OPEN, SLIP, STICK, Cones, used_friction
 from tolerance import assert_close
 
 
@@ -62,7 +62,9 @@ def test_forces_are_the_smallest_that_balance() -> None:
     assert_close(found.forces, cones.nearest(found.forces), 1e-12, "forces in their cones")
     sticks = Cones(np.full((12, 4), STICK), cones.mu, cones.rays)
     found = smallest_forces(A, b, sticks)
-    free = np.flatnonzero((used(found.forces, cones.mu) < 0.99).all(axis=-1) & (found.forces[..., 0] > 0).all(axis=-1))
+    free = np.flatnonzero(
+        (used_friction(found.forces, cones.mu) < 0.99).all(axis=-1) & (found.forces[..., 0] > 0).all(axis=-1)
+    )
     assert len(free) > 2
     for k in free:  # where no cone limits them, they are those of the pseudoinverse
         assert_close(found.forces[k].ravel(), np.linalg.pinv(A[k].reshape(6, -1)) @ b[k], 1e-11, "smallest forces")

@@ -15,7 +15,7 @@ import strategies
 from closed_mechanisms import closed_mechanisms
 from kinetree.analysis.loops.kinematics import LoopKinematics
 from kinetree.analysis.loops.redundancy import redundancy
-from kinetree.compiler.lower.loop_pattern import closing
+from kinetree.compiler.lower.loop_pattern import closing_pattern
 from kinetree.errors import InputError, ModelError
 from kinetree.model import GROUND
 from planar_loops import CRANK_ROCKER, THREE_RRR, at, chain, pin, rod, two_bars
@@ -87,7 +87,7 @@ def test_idle_equations_are_those_that_dynamics_leaves_out(name):
     """Find the same idle equations as by the multipliers."""
     system = kt.load(name)
     idle = set(redundancy(LoopKinematics(system), system.assemble()).idle)
-    assert idle == set(range(len(system.closures))) - set(closing(system.mechanism).kept)
+    assert idle == set(range(len(system.closures))) - set(closing_pattern(system.mechanism).kept)
 
 
 def test_what_cannot_be_told_is_what_no_torque_feels():

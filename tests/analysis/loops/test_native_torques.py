@@ -10,7 +10,7 @@ import everyday
 import kinetree as kt
 from closed_mechanisms import DRIVES, closed_mechanisms, library_state, motion
 from kinetree.analysis.loops.actuation import dofs, native_loads, native_torques
-from kinetree.analysis.loops.constraints import Acting
+from kinetree.analysis.loops.constraints import ActingForces
 from kinetree.formulations.closed_system import closed_equations
 from tolerance import assert_close
 
@@ -24,7 +24,7 @@ def test_batches_have_the_results_of_the_general_route(name):
     """Compare torques and all reactions of a batch in native code with those by singular values."""
     arm, q, qd, qdd = library_state(name)
     w = np.random.default_rng(4).normal(size=(2, len(arm.bodies), 6))
-    native = native_torques(Acting(arm, w), q, qd, qdd, dofs(arm.mechanism, DRIVES[name]), 1e-6)
+    native = native_torques(ActingForces(arm, w), q, qd, qdd, dofs(arm.mechanism, DRIVES[name]), 1e-6)
     assert native is not None, "native code applies"
     found = arm.actuation(q, qd, qdd, DRIVES[name], wrenches=w)
     general = arm.actuation(np.stack([q, q]), qd, qdd, DRIVES[name], wrenches=w, weights={})  # by singular values
@@ -45,8 +45,8 @@ def test_redundant_loops_take_the_general_route():
     arm, q, qd, qdd = library_state("parallelogram")
     many = (np.stack([x, x]) for x in (q, qd, qdd))
     q2, qd2, qdd2 = many
-    native = native_torques(Acting(arm), q2, qd2, qdd2, dofs(arm.mechanism, DRIVES["parallelogram"]), 1e-6)
-    assert native is not None and native_loads(Acting(arm), native) is None
+    native = native_torques(ActingForces(arm), q2, qd2, qdd2, dofs(arm.mechanism, DRIVES["parallelogram"]), 1e-6)
+    assert native is not None and native_loads(ActingForces(arm), native) is None
     one = arm.loads(q, qd, qdd=qdd, actuated=DRIVES["parallelogram"])
     found = arm.loads(q2, qd2, qdd=qdd2, actuated=DRIVES["parallelogram"])
     assert_close(found.joints[1], one.joints, 1e-9 * np.abs(one.joints).max(), "reactions of redundant loops")
@@ -83,7 +83,7 @@ def test_random_mechanisms_have_the_torques_of_dense_equations(drawn):
     expected = np.zeros(arm.nv)
     expected[driven] = np.linalg.solve(N, free @ need)
     many = [np.stack([x, x]) for x in (q, qd, qdd)]
-    found = native_torques(Acting(arm), *many, driven, 1e-6)
+    found = native_torques(ActingForces(arm), *many, driven, 1e-6)
     if found is None:  # nearly singular, or weightless joints: left to the general route
         hypothesis.reject()
     scale = np.abs(need).max() * np.linalg.cond(N) * max(1.0, np.abs(np.linalg.pinv(J, rcond=1e-7)).max())

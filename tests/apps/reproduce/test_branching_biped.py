@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.apps.reproduce.saha2013_biped import TREE_FOOT, branching_biped, joint_order, standing, walk
+from kinetree.apps.reproduce.saha2013_biped import TREE_FOOT, branching_biped, joint_order, standing_motion, walk
 from kinetree.formulations import module_recursion
 from kinetree.formulations.links import links
 from kinetree.formulations.modules import chains
@@ -20,7 +20,7 @@ def walking():
     """Return the tree, the chain, three instants of the walk as q, qd, qdd of the chain, and the same of the tree."""
     tree, chain = branching_biped(), kt.load("spatial_biped")
     motion = walk(chain, np.array([0.0137, 0.211, 0.43]))
-    return tree, chain, motion, standing(tree, chain, *motion)
+    return tree, chain, motion, standing_motion(tree, chain, *motion)
 
 
 def test_the_tree_has_three_modules(walking):

@@ -12,7 +12,7 @@ from kinetree.algebra.rotations import Planar, from_rpy
 from kinetree.compiler.lower import tree_records
 from kinetree.compiler.lower.build import Request, build
 from kinetree.compiler.lower.sweeps import Tree
-from kinetree.compiler.lower.working_frames import chosen_frames, plain_frames, standing
+from kinetree.compiler.lower.working_frames import chosen_frames, plain_frames, split_rotation
 from strategies import random_mechanism
 from tolerance import assert_close
 
@@ -33,7 +33,7 @@ def rotations():
 def test_a_rotation_is_its_factors_and_a_turn_about_z():
     """Factor rotations as F Rz(theta) and multiply them again."""
     for rotation in rotations():
-        factors, (c, s) = standing(rotation)
+        factors, (c, s) = split_rotation(rotation)
         product = np.array(factors.matrix()) @ np.array(Planar(2, c, s).matrix())
         assert_close(product, np.array(rotation), 24 * EPS, "F Rz(theta)")  # 16 eps are cleared, and rounding
         assert len(factors.factors) <= 2

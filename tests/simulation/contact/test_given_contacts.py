@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.simulation.options import touching
+from kinetree.simulation.options import with_contacts
 
 STAIRS = kt.Surface("steps", edges=(0.31,), heights=(0.05, 0.17))
 HILLS = kt.Surface("heights", heights=np.full((4, 4), 0.07), spacing=(0.4, 0.31))
@@ -43,9 +43,9 @@ def test_sides_that_do_not_touch_are_warned_of(shape, size, surface, words):
     """Warn where a run is set up, with contacts given to it or those of the mechanism."""
     system, contact = block(), kt.Contact("c0", "box", shape, size, surface=surface)
     with pytest.warns(RuntimeWarning, match=re.escape(f"contact 'c0': {words}")):
-        made = touching(system, contact)
+        made = with_contacts(system, contact)
     with pytest.warns(RuntimeWarning, match=re.escape(words)):
-        touching(made, None)
+        with_contacts(made, None)
 
 
 def test_the_warning_names_the_line_of_the_user():
@@ -62,4 +62,4 @@ def test_shapes_that_touch_everywhere_are_silent():
     points = [kt.Contact(f"p{k}", "box", "point", surface=x) for k, x in enumerate((STAIRS, HILLS))]
     ball = kt.Contact("ball", "box", "sphere", 0.1, surface=STAIRS)
     plane = [kt.Contact("box", "box", "box", (0.4, 0.3, 0.2)), kt.Contact("rod", "box", "capsule", (0.1, 0.3))]
-    assert len(touching(block(), [*points, ball, *plane]).mechanism.contacts) == 5
+    assert len(with_contacts(block(), [*points, ball, *plane]).mechanism.contacts) == 5

@@ -8,7 +8,7 @@ import pytest
 
 from kinetree.compiler.ir.operations import BOOLEANS, Op
 from kinetree.compiler.ir.program import Program
-from kinetree.targets.ptx.schedule import Stay, place_stays, stays
+from kinetree.targets.ptx.schedule import Stay, place_stays, register_stays
 from native_program import traced
 
 
@@ -32,7 +32,7 @@ def there_and_back(count: int) -> Program:
 def test_registers_hold_the_budget(budget):
     """Find each operand in registers when it is used, and never more values there than the budget."""
     program = there_and_back(20)
-    found = {s.value: s for s in stays(program, budget, {})}
+    found = {s.value: s for s in register_stays(program, budget, {})}
     assert bool(found) == (budget < 20)
     count = [0] * len(program.ops)
     for k, op in enumerate(program.ops):
@@ -59,7 +59,7 @@ def test_conditions_stay_in_registers():
         return [c.where(s, -s) for c, s in zip(conditions, reversed(sums), strict=True)]
 
     program = traced(page, 20)
-    found = stays(program, 4, {})
+    found = register_stays(program, 4, {})
     assert found and not any(program.ops[s.value][0] in BOOLEANS for s in found)
 
 

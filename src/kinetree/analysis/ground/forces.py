@@ -18,17 +18,17 @@ from ..._support.checks import positive
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...compiler.lower.contacts import candidate_names
-from ...contact_geometry.cone import OPEN, SLIP, STICK, Cones, used
+from ...contact_geometry.cone import OPEN, SLIP, STICK, Cones, used_friction
 from ...errors import InputError, unknown_name
 from ...joints import kind
 from ...model.axes import axis_labels, axis_names
-from ...model.contacts import Contact, ContactNumbers, fitting
+from ...model.contacts import Contact, ContactNumbers, require_fitting_contacts
 from ...model.mechanism import Mechanism, Named, parameter_arguments
 from ...model.parts import GROUND
 from ...runtime.compiled import CompiledMechanism
 from ...runtime.contact_motion import ContactMotion
 from ..loops.actuation import dofs, effort_weights, efforts
-from ..loops.constraints import Acting, Split, require_closed, singular_split
+from ..loops.constraints import ActingForces, Split, require_closed, singular_split
 from ..loops.tolerances import INDEPENDENT
 from .least_squares import Smallest, smallest_forces
 
@@ -178,7 +178,7 @@ class GroundForces(Displayed):
     @property
     def used(self) -> Numbers:
         """The part of friction that each force uses, |t| / (mu n) [..., nc]: 1 at the border of the cone."""
-        return used(self.forces, self.friction)
+        return used_friction(self.forces, self.friction)
 
     @property
     def at_limit(self) -> np.ndarray:
@@ -339,8 +339,8 @@ def ground_forces(
     `forces` is False; `parameters` are one set.
     """
     own = system.mechanism
-    mechanism = own if contacts is None else replace(own, contacts=fitting(own, contacts))
-    acting = Acting.of(system, wrenches, forces, parameters)
+    mechanism = own if contacts is None else replace(own, contacts=require_fitting_contacts(own, contacts))
+    acting = ActingForces.of(system, wrenches, forces, parameters)
     if acting.parameters is not None and acting.parameters.ndim > 1:
         raise InputError(f"parameters have shape {acting.parameters.shape}; give one set of them")
     driven = _driven(mechanism, actuated)

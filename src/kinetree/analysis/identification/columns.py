@@ -25,7 +25,7 @@ from ...model.mechanism import Mechanism, Named, one_set, resolve_parts
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import as_list
 from ..loops.actuation import dofs, effort_weights, efforts
-from ..loops.constraints import Acting, Split, require_closed, singular_split
+from ..loops.constraints import ActingForces, Split, require_closed, singular_split
 from ..loops.tolerances import CONSISTENT
 
 
@@ -153,7 +153,7 @@ def regressor(
     Y = np.concatenate(parts, axis=-1) if len(parts) > 1 else inertia
     if actuated is None:
         return Y
-    acting = Acting.of(system, None, False, options.get("parameters"))
+    acting = ActingForces.of(system, None, False, options.get("parameters"))
     driven = dofs(m, actuated)
     at = singular_split(system, q, acting.parameters)
     require_closed(system, at, q, qd, qdd, tol, acting.parameters)

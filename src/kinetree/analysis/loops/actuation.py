@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...compiler.lower.loop_pattern import RANK, closing
+from ...compiler.lower.loop_pattern import RANK, closing_pattern
 from ...dynamics.loop_loads import Ranks
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names, entries_of
 from ...model.mechanism import Mechanism, Named, inputs_of, kept_with_mechanism
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import as_list
-from .constraints import Acting, Split, require_closed, singular_split
+from .constraints import ActingForces, Split, require_closed, singular_split
 from .driven_programs import NativeLoops, idle_equations, loads_of, with_parameters
 from .kinematics import Mask
 from .load_sharing import Share, ranks_of, share_loads, transmission
@@ -48,12 +48,12 @@ class NativeTorques:
 
 
 def native_torques(
-    acting: Acting, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, driven: list[int], tol: float
+    acting: ActingForces, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, driven: list[int], tol: float
 ) -> NativeTorques | None:
     """Return the torques of driven degrees of freedom; None if a state requires the general route, or its error."""
     system = acting.system
     native = NativeLoops.of(system, driven)
-    if not native.determined or (system.mechanism.free_parameters and closing(system.mechanism).redundant):
+    if not native.determined or (system.mechanism.free_parameters and closing_pattern(system.mechanism).redundant):
         return None
     samples = _samples(acting, q=q, qd=qd, qdd=qdd)
     if samples is None:
@@ -76,7 +76,7 @@ def native_torques(
 
 
 def native_loads(
-    acting: Acting, made: NativeTorques, share: Share | None = None
+    acting: ActingForces, made: NativeTorques, share: Share | None = None
 ) -> tuple[Numbers, Numbers, Mask] | None:
     """Return wrenches at joints and loops, all multipliers, and which entries the motion determines.
 
@@ -85,7 +85,7 @@ def native_loads(
     """
     system, samples = acting.system, made.samples
     ranks = () if share is None else unit_ranks(system, share)
-    if closing(system.mechanism).redundant:
+    if closing_pattern(system.mechanism).redundant:
         return None
     multipliers = made.multipliers.reshape(-1, len(system.closures))
     count, places = prod(samples.lead), len(system.bodies) + len(system.mechanism.loops)
@@ -125,7 +125,7 @@ def unit_ranks(system: CompiledMechanism, share: Share) -> Ranks:
     return system._parts.part(key, make)
 
 
-def _samples(acting: Acting, **states: Any) -> Samples | None:
+def _samples(acting: ActingForces, **states: Any) -> Samples | None:
     """Return the samples of finite states that fit together; None for others, whose error the general route raises."""
     system = acting.system
     sizes = {"q": system.nq, "qd": system.nv, "qdd": system.nv}
@@ -255,7 +255,7 @@ def actuation(
     of their size are refused.
     """
     mechanism = system.mechanism
-    acting = Acting.of(system, wrenches, forces, parameters)
+    acting = ActingForces.of(system, wrenches, forces, parameters)
     driven = driven_dofs(system, actuated)
     if weights is None and (quick := _quick(acting, q, qd, qdd, driven, tol, share)) is not None:
         return quick
@@ -292,7 +292,7 @@ def actuated_torques(
 ) -> Numbers:
     """Return the torques [..., nv] of actuated joints for a motion, or raise an InputError if they cannot cause it."""
     if not set(options) - set(ACTING):
-        acting = Acting.of(system, *(options.get(name, default) for name, default in ACTING.items()))
+        acting = ActingForces.of(system, *(options.get(name, default) for name, default in ACTING.items()))
         quick = native_torques(acting, q, qd, qdd, driven_dofs(system, actuated), CONSISTENT)
         if quick is not None:
             return quick.tau
@@ -310,7 +310,13 @@ def actuated_torques(
 
 
 def _quick(
-    acting: Acting, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, driven: list[int], tol: float, share: Share | None
+    acting: ActingForces,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    driven: list[int],
+    tol: float,
+    share: Share | None,
 ) -> Actuation | None:
     """Return the torques of as many actuators as degrees of freedom by native code; None if it does not apply."""
     system, m = acting.system, acting.system.mechanism
@@ -318,7 +324,7 @@ def _quick(
     if found is None:
         return None
     lead, multipliers, idle = found.tau.shape[:-1], found.multipliers, idle_equations(system)
-    if idle or closing(m).redundant:
+    if idle or closing_pattern(m).redundant:
         loads = native_loads(acting, found, share)
         if loads is None:
             return None
@@ -338,7 +344,7 @@ def _quick(
     )
 
 
-def _passed_on(acting: Acting, at: Split, q: Numbers, qd: Numbers, qdd: Numbers) -> Numbers:
+def _passed_on(acting: ActingForces, at: Split, q: Numbers, qd: Numbers, qdd: Numbers) -> Numbers:
     """Return the size of the torques that the largest force or moment at the joints of the tree could cause, [...].
 
     It is scaled as the residual. Torques may vanish where such forces do not, as at a dead center.

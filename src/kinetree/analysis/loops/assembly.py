@@ -16,7 +16,7 @@ from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import Hold, as_list
 from .batch_assembly import assemble
 from .kinematics import LoopKinematics, Mask
-from .leaders import leading
+from .leaders import choose_leaders
 from .misfits import close, held_start
 
 SAME = 1e-5
@@ -42,7 +42,7 @@ def assembly_modes(
     loops = LoopKinematics(system, parameters)
     if hold is None:
         first = assemble(system, q_guess, tolerance=tolerance, parameters=parameters)
-        names = leading(loops, first).names
+        names = choose_leaders(loops, first).names
         q_guess, hold = first, tuple(dict.fromkeys(_holdable(loops, name) for name in names))
     first = assemble(system, q_guess, hold, tolerance=tolerance, parameters=parameters)
     q, at, degrees = held_start(loops, first, as_list(hold))
@@ -50,7 +50,7 @@ def assembly_modes(
     if free:
         raise InputError(
             f"with {', '.join(as_list(hold)) or 'nothing'} held, {free} degrees of freedom can still move, and closed "
-            f"positions are without number; hold more joints, such as {', '.join(leading(loops, q).names)}"
+            f"positions are without number; hold more joints, such as {', '.join(choose_leaders(loops, q).names)}"
         )
     rng = generator(rng)
     modes = [first]

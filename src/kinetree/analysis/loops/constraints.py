@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...model.mechanism import Mechanism, Named, parameter_sets, resolve_parts
 from ...model.scales import loop_units, rate_sizes
 from ...runtime.compiled import CompiledMechanism
-from .samples import standing, values_of
+from .samples import frame_pose, values_of
 from .tolerances import CONSISTENT, INDEPENDENT, REST
 
 
@@ -134,7 +134,7 @@ def size(mechanism: Mechanism, poses: Numbers, values: Mapping[str, Any]) -> Num
     """
     places = [poses[..., :3, 3]]
     for loop in resolve_parts(mechanism.loops, values):
-        places.append(standing(mechanism, poses, loop.body_b, loop.placement_b)[..., None, :3, 3])
+        places.append(frame_pose(mechanism, poses, loop.body_b, loop.placement_b)[..., None, :3, 3])
     points = np.concatenate(places, axis=-2)
     if not points.shape[-2]:
         return np.ones(points.shape[:-2])
@@ -164,7 +164,7 @@ def _times(matrix: Numbers, vector: Numbers) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Acting:
+class ActingForces:
     """A system with external wrenches [..., nb, 6] or None, the forces of the mechanism or not, and parameters."""
 
     system: CompiledMechanism
@@ -175,13 +175,13 @@ class Acting:
     @classmethod
     def of(
         cls, system: CompiledMechanism, wrenches: ArrayLike | None, forces: bool, parameters: Named | None
-    ) -> Acting:
+    ) -> ActingForces:
         """Return what acts, with its parameters read."""
         if not isinstance(forces, bool):
             raise InputError(f"forces is {repr(forces)[:60]}; give False to leave out the forces of the mechanism")
         return cls(system, wrenches, forces, parameter_sets(system.mechanism, parameters))
 
-    def spread(self, lead: tuple[int, ...]) -> Acting:
+    def spread(self, lead: tuple[int, ...]) -> ActingForces:
         """Return the same with one set of parameters per state of a leading shape."""
         if self.parameters is None:
             return self

@@ -21,7 +21,7 @@ from .actuation import dofs
 from .batch_assembly import ON_FAILURE, assemble, failure, guess_of, masks_by_name, refuse_failed, samples_of
 from .driven_programs import NativeLoops, mobility
 from .kinematics import LoopKinematics, Mask
-from .leaders import leading
+from .leaders import choose_leaders
 from .motion_runs import KEPT, DrivenMotion, Flags, Runner
 from .samples import Samples
 from .tolerances import ASSEMBLED
@@ -159,7 +159,7 @@ def _refuse_others(system: CompiledMechanism, native: NativeLoops, positions: Ma
         )
     if not native.determined:
         count = mobility(system)
-        lead = ", ".join(leading(LoopKinematics(system), assemble(system)).names)
+        lead = ", ".join(choose_leaders(LoopKinematics(system), assemble(system)).names)
         raise InputError(
             f"positions of {', '.join(positions) or 'no joint'} ({len(native.held)} degrees of freedom) do not "
             f"determine the motion of {m.name!r}, which has {count}; give as many, such as {lead}"

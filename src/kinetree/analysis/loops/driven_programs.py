@@ -19,7 +19,7 @@ from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import ClosedTree, is_long, tree_maker, with_forces
 from ...compiler.lower.closing_steps import closing_kernel, closing_step, displace, largest
-from ...compiler.lower.loop_pattern import closing
+from ...compiler.lower.loop_pattern import closing_pattern
 from ...compiler.lower.sweeps import Tree
 from ...dynamics import closed, closure
 from ...dynamics.actuated import actuated_torques
@@ -355,7 +355,7 @@ def idle_equations(system: CompiledMechanism) -> tuple[int, ...]:
     """Return the equations of loops that hold at every position."""
 
     def make() -> tuple[int, ...]:
-        return tuple(sorted(set(range(len(system.closures))) - set(closing(system.mechanism).kept)))
+        return tuple(sorted(set(range(len(system.closures))) - set(closing_pattern(system.mechanism).kept)))
 
     return system._parts.part("idle equations", make)
 

@@ -19,7 +19,7 @@ from .batch_assembly import assemble
 from .constraints import require_speeds
 from .driven_programs import NativeLoops, with_parameters
 from .kinematics import LoopKinematics, Mask
-from .leaders import Independence, leading
+from .leaders import Independence, choose_leaders
 from .samples import Samples
 from .tolerances import CLOSED, SLIP
 
@@ -36,7 +36,7 @@ def independent(
     Preferred ones come first, unless they are near a dead center; `leading` describes the choice.
     """
     loops = LoopKinematics(system, parameters)
-    return leading(loops, closed_position(loops, q), prefer)
+    return choose_leaders(loops, closed_position(loops, q), prefer)
 
 
 def consistent_speeds(

@@ -56,7 +56,7 @@ class Independence(Displayed):
         return [lead, *([Table(("", ""), tuple(rows))] if rows else [])]
 
 
-def leading(
+def choose_leaders(
     loops: LoopKinematics, q: Numbers, prefer: str | Iterable[str] = (), *, positions: bool = False
 ) -> Independence:
     """Return degrees of freedom that determine all velocities at a closed position.

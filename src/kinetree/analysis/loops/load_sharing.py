@@ -26,7 +26,7 @@ from ...model.parts import GROUND
 from ...model.topology import path
 from ...runtime.compiled import CompiledMechanism
 from .constraints import Split, singular_split
-from .samples import matrix, standing, values_of
+from .samples import frame_pose, matrix, values_of
 
 Compliances = Mapping[str, float | Sequence[float]]
 """Compliance by the name of a joint or loop: a number, or six for [n; f] in the axes of the child (of frame b).
@@ -59,7 +59,7 @@ def transmission(mechanism: Mechanism, poses: Numbers, parameters: Numbers | Non
         for body, sign in ((loop.body_b, -1.0), (loop.body_a, 1.0)):
             for i in path(mechanism, index[body]):
                 T[..., i, :, mine] += sign * _at(wrench, place, poses[..., i, :3, 3], poses[..., i, :3, :3])
-        on = standing(mechanism, poses, loop.body_b, loop.placement_b)
+        on = frame_pose(mechanism, poses, loop.body_b, loop.placement_b)
         T[..., nb + k, :, mine] = _at(wrench, place, place, on[..., :3, :3])
         at = mine.stop
     return T
@@ -146,8 +146,8 @@ def _compliances(mechanism: Mechanism, given: Compliances, other: float) -> Numb
 def _pulls(mechanism: Mechanism, poses: Numbers, loop: Any) -> tuple[Numbers, Numbers]:
     """Return b's origin [..., 3] and the wrenches there of unit multipliers, in the ground's axes, [..., 6, k]."""
     turn = matrix(loops.frame(loop), poses.shape[:-3])
-    a = standing(mechanism, poses, loop.body_a, loop.placement_a)
-    b = standing(mechanism, poses, loop.body_b, loop.placement_b)
+    a = frame_pose(mechanism, poses, loop.body_a, loop.placement_a)
+    b = frame_pose(mechanism, poses, loop.body_b, loop.placement_b)
     axes = a[..., :3, :3] @ turn
     back = np.swapaxes(axes, -1, -2)
     r = (back @ (b - a)[..., :3, 3:])[..., 0]

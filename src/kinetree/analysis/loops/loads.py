@@ -17,9 +17,9 @@ from ...model.mechanism import Mechanism, Named, kept_with_mechanism, resolve_pa
 from ...model.parts import Placement
 from ...runtime.compiled import CompiledMechanism
 from .actuation import PART, actuation, driven_dofs, native_loads, native_torques
-from .constraints import Acting, Split, require_closed, singular_split
+from .constraints import ActingForces, Split, require_closed, singular_split
 from .load_sharing import Share, share_loads, transmission
-from .samples import standing, values_of
+from .samples import frame_pose, values_of
 from .tolerances import CONSISTENT
 
 Flags = NDArray[np.bool_]
@@ -138,7 +138,7 @@ def loads(
     unless `forces` is False. `share` has compliances by joint or loop. States and `parameters` [..., np] may have
     leading shapes that fit together.
     """
-    acting = Acting.of(system, wrenches, forces, parameters)
+    acting = ActingForces.of(system, wrenches, forces, parameters)
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
     if qdd is None:
         if actuated is not None:
@@ -165,7 +165,7 @@ def loads(
 
 
 def _under_torques(
-    acting: Acting, q: Numbers, qd: Numbers, tau: ArrayLike | None, tol: float, share: Share | None
+    acting: ActingForces, q: Numbers, qd: Numbers, tau: ArrayLike | None, tol: float, share: Share | None
 ) -> Loads:
     """Return the loads of the motion that torques make, by default none."""
     system = acting.system
@@ -183,7 +183,7 @@ def _under_torques(
     return _loads(acting, q, _settled(at, T), carried, multipliers, made, torques)
 
 
-def _spread(acting: Acting, multipliers: Numbers, *arrays: Numbers) -> tuple[Any, ...]:
+def _spread(acting: ActingForces, multipliers: Numbers, *arrays: Numbers) -> tuple[Any, ...]:
     """Return what acts, and arrays, with the leading shape of multipliers."""
     lead = multipliers.shape[:-1]
     return acting.spread(lead), *(_over(lead, x) for x in arrays)
@@ -195,7 +195,7 @@ def _over(lead: tuple[int, ...], x: Numbers) -> Numbers:
 
 
 def _quick(
-    acting: Acting,
+    acting: ActingForces,
     q: Numbers,
     qd: Numbers,
     qdd: ArrayLike,
@@ -213,7 +213,7 @@ def _quick(
     return _loads(acting.spread(made.tau.shape[:-1]), q, unique, wrenches, multipliers, motion, made.tau)
 
 
-def _loads(acting: Acting, q: Numbers, unique: Flags, wrenches: Numbers, multipliers, qdd, tau) -> Loads:
+def _loads(acting: ActingForces, q: Numbers, unique: Flags, wrenches: Numbers, multipliers, qdd, tau) -> Loads:
     system, nb = acting.system, len(acting.system.bodies)
     return Loads(
         wrenches[..., :nb, :],
@@ -241,7 +241,7 @@ def _settled(at: Split, T: Numbers) -> Flags:
     return moved <= PART * units
 
 
-def turns_of(acting: Acting, q: Numbers) -> dict[str, Numbers]:
+def turns_of(acting: ActingForces, q: Numbers) -> dict[str, Numbers]:
     """Return the rotations of the frames of "parent" and "child" at joints and loops, [..., nb + nl, 3, 3] each."""
     system, poses = acting.system, acting.poses(q)
     joints = [((j.parent, Placement()), (j.child, Placement())) for j in system.joints]
@@ -251,7 +251,8 @@ def turns_of(acting: Acting, q: Numbers) -> dict[str, Numbers]:
     ]
     return {
         side: np.stack(
-            [standing(system.mechanism, poses, *pair[k])[..., :3, :3] for pair in joints + cuts] or [np.eye(3)], axis=-3
+            [frame_pose(system.mechanism, poses, *pair[k])[..., :3, :3] for pair in joints + cuts] or [np.eye(3)],
+            axis=-3,
         )
         for k, side in enumerate(("parent", "child"))
     }

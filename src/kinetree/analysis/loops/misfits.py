@@ -18,7 +18,7 @@ from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import Hold, numbers, spoken
 from ..joint_entries import masks_of_joints as held_masks
 from .kinematics import LoopKinematics, Mask
-from .leaders import leading
+from .leaders import choose_leaders
 from .redundancy import redundancy
 from .samples import FAR, STRIDE, starts
 from .tolerances import CLOSED
@@ -162,7 +162,7 @@ def _in_loops(loops: LoopKinematics, *positions: Numbers) -> Mask:
 def _fewer(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Numbers) -> str:
     """Return advice on which of the held joints to hold, with the resulting values of the others."""
     wanted = [loops.labels[k] for k in np.flatnonzero(degrees)]
-    names = leading(loops, free, wanted).names
+    names = choose_leaders(loops, free, wanted).names
     text = f"hold only {', '.join(names)}"
     kept = np.isin(loops.labels, names) & degrees
     found, gap = loops.close(q, kept)

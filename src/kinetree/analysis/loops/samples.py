@@ -135,7 +135,7 @@ def values_of(mechanism: Mechanism, parameters: Numbers | None) -> Mapping[str, 
     return mechanism.values([Column(parameters[..., k]) for k in range(parameters.shape[-1])])
 
 
-def standing(mechanism: Mechanism, poses: Numbers, body: str, placement: Placement) -> Numbers:
+def frame_pose(mechanism: Mechanism, poses: Numbers, body: str, placement: Placement) -> Numbers:
     """Return the pose [..., 4, 4] of a frame on a body."""
     lead = poses.shape[:-3]
     own = np.zeros((4, 4))

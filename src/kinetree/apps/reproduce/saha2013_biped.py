@@ -187,7 +187,7 @@ def figure_14(folder: Path) -> Outcome:
     ground = _ground_force(biped, q, qd, qdd)
     newton = float(np.abs(ground[:, 3:] - _by_momentum(biped, q, qd, qdd)).max())
     tree = branching_biped()
-    made = standing(tree, biped, q[some], qd[some], qdd[some])
+    made = standing_motion(tree, biped, q[some], qd[some], qdd[some])
     modules = chains(links(tree.mechanism, made.q[0], made.qd[0]), tree.mechanism)
     branched = float(np.abs(made.tau[:, joint_order(tree)] - tau[some]).max())
     held = float(np.abs(made.tau[:, :6]).max())
@@ -361,7 +361,7 @@ class Standing:
     tau: Numbers
 
 
-def standing(tree: System, chain: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Standing:
+def standing_motion(tree: System, chain: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Standing:
     """Return the motion of the tree, and the wrench on its standing foot that leaves the trunk without a force.
 
     The wrench acts in the foot's frame. Its six entries are those for which the six forces at the free joint vanish,

@@ -47,7 +47,7 @@ COMMENT = b"// kinetree "
 """The start of the first line of cached PTX, a comment with the threads of a block and its shared memory."""
 
 
-class Entry(NamedTuple):
+class LoadedEntry(NamedTuple):
     """An entry in the memory of a device, with the threads of a block and its dynamic shared memory [bytes]."""
 
     module: Any
@@ -64,7 +64,7 @@ class Kernels:
     mechanism: Mechanism
     request: Request
     program: Callable[[], Program]
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, LoadedEntry] = field(default_factory=dict)
 
     def start(self, name: str, arguments: Sequence[int], samples: int, stream: int) -> None:
         """Launch an entry, "kernel" or "rows", with one thread per sample."""
@@ -74,13 +74,13 @@ class Kernels:
         _, kernel, threads, shared = self.entries[name]
         self.device.launch(kernel, -(-samples // threads), threads, arguments, shared=shared, stream=stream)
 
-    def _compiled(self, name: str) -> Entry:
+    def _compiled(self, name: str) -> LoadedEntry:
         """Load PTX, which the driver compiles."""
         code = self._ptx(name)
         first, _, _ = code.partition(b"\n")
         threads, shared = json.loads(first.removeprefix(COMMENT))
         module = self.device.load(code)
-        return Entry(module, module.find(name), threads, shared)
+        return LoadedEntry(module, module.find(name), threads, shared)
 
     def _ptx(self, name: str) -> bytes:
         """Return the PTX of one entry, from the cache if it is there, with its launch as a comment."""

@@ -17,7 +17,7 @@ from ...compiler.ir.program import Array, Program
 from ...compiler.lower.build import Request, forces_act, names_of
 from ...errors import InputError
 from ...model.mechanism import Mechanism
-from ...runtime.arguments import places_of, returned, wrong_count, wrong_out, wrong_shape
+from ...runtime.arguments import one_or_tuple, places_of, wrong_count, wrong_out, wrong_shape
 from ...runtime.compiled import CompiledMechanism
 from ...runtime.derived import Derivable, program_of
 from ...runtime.methods import CallOptions, mirror
@@ -148,7 +148,7 @@ class CudaFunction(Derivable):
             shapes = tuple(lead + a.shape for a in self.outputs)
             made = Plan(launch, library, device, dtype, shapes, tuple(3 * k for k in numbers), tuple(extents))
             self._keep(made, [x for _, x in given], out is None, constants)
-        return returned(results)
+        return one_or_tuple(results)
 
     def _keep(self, plan: Plan, given: Sequence[Any], allocates: bool, constants: Constants | None) -> None:
         """Keep a plan for calls on arrays of the same type."""

@@ -15,7 +15,7 @@ from ...model.mechanism import Mechanism
 from ...model.topology import split_joints
 from ..ir.program import Array, Program
 from ..ir.trace import Trace
-from .loop_pattern import DEPENDENT_SINGLE, ROUNDING_SINGLE, Closing, closing
+from .loop_pattern import DEPENDENT_SINGLE, ROUNDING_SINGLE, Closing, closing_pattern
 from .sweeps import Tree
 
 # --- Requests for derivatives: their kinds, the inputs that they are with respect to, and their arrays ---
@@ -92,7 +92,7 @@ class ClosedTree(Tree):
     @cached_property
     def closing(self) -> Closing:
         """The equations of the loops that take part, and the tolerances for those that depend on others."""
-        found = closing(self.mechanism)
+        found = closing_pattern(self.mechanism)
         if self.dtype == "float32":
             return replace(found, tolerance=DEPENDENT_SINGLE, rounding=ROUNDING_SINGLE)
         return found

@@ -143,7 +143,7 @@ class Closing:
 
 @kept_with_mechanism
 @lru_cache(maxsize=256)
-def closing(mechanism: Mechanism) -> Closing:
+def closing_pattern(mechanism: Mechanism) -> Closing:
     """Return the pattern of a mechanism's equations, found at a few positions."""
     count = len(mechanism.closures)
     if not count:

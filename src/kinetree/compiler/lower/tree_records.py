@@ -24,7 +24,7 @@ from ...algebra.vectors import Vector, add, cross, from_moments, matmul, sub, ti
 from ...model.checks import JOINT_SPRING, coefficient_names, require_flat, spring_joint
 from ...model.mechanism import Mechanism, kept_with_mechanism, resolve_parts
 from ...model.parts import Frame, Placement
-from .working_frames import NOISE, WorkingFrame, chosen_frames, plain_frames, standing
+from .working_frames import NOISE, WorkingFrame, chosen_frames, plain_frames, split_rotation
 
 
 class Record:
@@ -59,7 +59,7 @@ class Record:
         place = sub(add(placement.translation, times(placement.rotation, self.frame.origin)), parent.frame.origin)
         r = clear_rounding(times(rotation, place))
         if self.kind.AXIAL == joint_kinds.ROTATION and all(is_number(x) for row in whole for x in row):
-            factors, theta = standing(whole)
+            factors, theta = split_rotation(whole)
             return Propagation(r, factors), theta
         return Propagation(r, constant(whole)), (1.0, 0.0)
 

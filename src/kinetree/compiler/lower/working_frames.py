@@ -171,7 +171,7 @@ def _with_x(axes, z, direction):
     return np.stack([x, _cleared(np.cross(z, x)), z], axis=1)
 
 
-def standing(rotation: Matrix) -> tuple[Rotation, tuple[float, float]]:
+def split_rotation(rotation: Matrix) -> tuple[Rotation, tuple[float, float]]:
     """Return factors F and (cos, sin) of theta with rotation = F Rz(theta).
 
     rotation = Rz(gamma) Rx(alpha) Rz(theta) has two solutions; the one with gamma = 0 is returned if there is one.

@@ -51,7 +51,7 @@ class Mode:
 
 
 @dataclass(frozen=True)
-class Acting:
+class ModeForces:
     """Accelerations in a mode, with the forces of the closed candidates [k, 3] and their relative accelerations."""
 
     qdd: np.ndarray
@@ -86,14 +86,14 @@ def accelerations(given: Coefficients, mode: Mode, t: float, q: np.ndarray, qd: 
     if not mode.closed:
         return np.concatenate([dq, free])
     state = given.at(q, qd)
-    return np.concatenate([dq, acting(given, mode, state, free).qdd])
+    return np.concatenate([dq, mode_forces(given, mode, state, free).qdd])
 
 
-def acting(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> Acting:
+def mode_forces(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> ModeForces:
     """Return the forces that keep the mode: no normal acceleration, and no tangential one where it sticks."""
     closed = list(mode.closed)
     if not closed:
-        return Acting(free, np.zeros((0, 3)), np.zeros((0, 3)), 1.0)
+        return ModeForces(free, np.zeros((0, 3)), np.zeros((0, 3)), 1.0)
     J, X, W = state.answers(closed)
     b = J @ free + state.bias[closed].ravel()
     d, mu = directions(mode, state, 0.01 * given.scales.still), given.mu[closed]
@@ -104,7 +104,7 @@ def acting(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> A
     z, unique = _solution(A, -b[rows])
     f = basis @ z
     unit = float(np.abs(b).max(initial=0.0) / np.diag(W).max()) + float(np.abs(f).max(initial=0.0))
-    return Acting(free + X @ f, f.reshape(-1, 3), (b + W @ f).reshape(-1, 3), unit or 1.0, unique)
+    return ModeForces(free + X @ f, f.reshape(-1, 3), (b + W @ f).reshape(-1, 3), unit or 1.0, unique)
 
 
 def _begin_to_slip(given: Coefficients, mode: Mode, state: State, problem: ConeProblem, d: np.ndarray) -> None:
@@ -170,12 +170,12 @@ def refuse_painleve(given: Coefficients, mode: Mode, state: State) -> None:
             raise PainleveError(Ending(Outcome.CONTACT, text))
 
 
-def feasible(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> tuple[Acting, list[int]]:
+def feasible(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> tuple[ModeForces, list[int]]:
     """Return the forces of a mode, and the closed candidates that violate it.
 
     Where forces are not unique, as at four corners, others with the same accelerations are searched for.
     """
-    found = acting(given, mode, state, free)
+    found = mode_forces(given, mode, state, free)
     wrong = find_violations(given, mode, found)
     if not wrong or found.unique:
         return found, wrong
@@ -188,7 +188,7 @@ def feasible(given: Coefficients, mode: Mode, state: State, free: np.ndarray) ->
     return (found, wrong) if other is None else (replace(found, forces=other), [])
 
 
-def find_violations(given: Coefficients, mode: Mode, found: Acting) -> list[int]:
+def find_violations(given: Coefficients, mode: Mode, found: ModeForces) -> list[int]:
     """Return the closed candidates whose force pulls, or lies outside of the cone."""
     out, slack = [], SLACK * found.unit
     for i, f in zip(mode.closed, found.forces, strict=True):

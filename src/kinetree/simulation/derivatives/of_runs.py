@@ -14,7 +14,7 @@ from ..._support.interruption import keep_in_interrupt
 from ..._support.progress import show_progress
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
-from ...analysis.linearization import matrix, refuse_singular
+from ...analysis.linearization import matrix, refuse_singular_position
 from ...analysis.loops.doctor import doctor
 from ...compiler.lower.loop_pattern import RANK
 from ...errors import InputError, unknown_name
@@ -27,7 +27,7 @@ from ..acting.drives import drives_of
 from ..acting.rates import loads
 from ..engines.held_torques import with_held_torques
 from ..engines.native import acting_on
-from ..loads_at_samples import Acting
+from ..loads_at_samples import LoadPrograms
 from ..options import RunOptions
 from ..problem import Problem, problem_of
 from ..run_states import Run
@@ -168,7 +168,7 @@ def refuse_singular_starts(problem: Problem) -> None:
     most = p.kept.part("usual rank of loops", usual)
     for index in np.argwhere(ranks < most)[:1]:
         try:
-            refuse_singular(system, *at(tuple(index)))
+            refuse_singular_position(system, *at(tuple(index)))
         except InputError as error:
             raise InputError(f"q0 has no derivatives: {error}") from None
 
@@ -195,6 +195,6 @@ def loaded_run(problem: Problem, done: Run, torques: Numbers | None) -> Trajecto
     p, rows = problem, np.minimum(np.arange(len(run.t)), torques.shape[-2] - 1)
     control = np.asarray(run.control) + torques[..., rows, :]
     acting = p.kept.part(
-        ("held loads", p.acting_key), lambda: Acting(with_held_torques(loads, p.mechanism, p.forces), held=True)
+        ("held loads", p.acting_key), lambda: LoadPrograms(with_held_torques(loads, p.mechanism, p.forces), held=True)
     )
     return trajectory_of(problem, done, acting.fields() | {"control": control}, ())

@@ -201,7 +201,7 @@ def note_failures(result: Run, carried: Carried, usual: Ending) -> None:
 
 
 @dataclass(frozen=True)
-class Entry:
+class EngineEntry:
     """An engine: its place, as MODULE:NAME in this package, and whether it takes a problem."""
 
     found: str
@@ -214,15 +214,15 @@ def _named(name: str) -> Callable[[Problem], bool]:
 
 
 ENGINES = (
-    Entry("time_stepping:run_time_steps", _named("time_stepping")),
-    Entry("event_driven:run_from_event_to_event", lambda p: bool(p.mechanism.contacts)),
-    Entry("gpu:run_on_gpu", lambda p: p.device is not None),
-    Entry("marching:run_marching", lambda p: p.is_long or p.method.engine == "marching"),
-    Entry("solvers:run_python_stages", lambda p: p.outside and p.control.rate is None),
-    Entry("held_torques:run_held_torques", lambda p: p.outside),
-    Entry("solvers:run_sundials", _named("sundials")),
-    Entry("solvers:run_scipy", _named("scipy")),
-    Entry("native:run_native", _named("native")),
+    EngineEntry("time_stepping:run_time_steps", _named("time_stepping")),
+    EngineEntry("event_driven:run_from_event_to_event", lambda p: bool(p.mechanism.contacts)),
+    EngineEntry("gpu:run_on_gpu", lambda p: p.device is not None),
+    EngineEntry("marching:run_marching", lambda p: p.is_long or p.method.engine == "marching"),
+    EngineEntry("solvers:run_python_stages", lambda p: p.outside and p.control.rate is None),
+    EngineEntry("held_torques:run_held_torques", lambda p: p.outside),
+    EngineEntry("solvers:run_sundials", _named("sundials")),
+    EngineEntry("solvers:run_scipy", _named("scipy")),
+    EngineEntry("native:run_native", _named("native")),
 )
 
 

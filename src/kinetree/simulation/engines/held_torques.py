@@ -20,7 +20,7 @@ from ..acting.instants import Force, Instant
 from ..acting.rates import centered_scheme, loads
 from ..acting.sampled import Law
 from ..events import Watch
-from ..loads_at_samples import Acting
+from ..loads_at_samples import LoadPrograms
 from ..methods.stepper import Stepper, stepper_of
 from ..problem import Problem
 from ..run_states import Run, blank_run, of_run
@@ -95,7 +95,7 @@ def complete_run(problem: Problem, whole: Run, ended: Run, torque: np.ndarray) -
     done = replace(ended, t=ended.t[rows], q=ended.q[..., rows, :], qd=ended.qd[..., rows, :])
     done.reached = int(np.searchsorted(rows, ended.reached))
     acting = p.kept.part(
-        ("held loads", p.acting_key), lambda: Acting(with_held_torques(loads, p.mechanism, p.forces), held=True)
+        ("held loads", p.acting_key), lambda: LoadPrograms(with_held_torques(loads, p.mechanism, p.forces), held=True)
     )
     return done, acting.fields() | {"control": torque[..., rows, :]}
 

@@ -16,7 +16,7 @@ from ...runtime.native import native
 from ..acting.rates import LONGEST, loads_and_drives
 from ..acting.rates import rates as rates_program
 from ..events import Watch
-from ..loads_at_samples import Acting
+from ..loads_at_samples import LoadPrograms
 from ..methods.stepper import Stepper, stepper
 from ..problem import Problem
 from ..run_states import Run
@@ -191,4 +191,4 @@ def acting_on(problem: Problem) -> Fields:
     """Return the loads of forces and compiled control as fields that are computed when they are read."""
     p = problem
     programs = lambda: loads_and_drives(p.mechanism, p.forces, p.control)  # noqa: E731
-    return dict(p.kept.part(("loads", p.acting_key), lambda: Acting(*programs()).fields()))
+    return dict(p.kept.part(("loads", p.acting_key), lambda: LoadPrograms(*programs()).fields()))

@@ -96,6 +96,14 @@ class ReverseStep:
         with self.k.loop(n) as j:
             self.pulled[s * n + j] = self.image[j]
 
+    def arriving(self, a: Sequence[Row], b: Row, stage: int, j: Value) -> Value:
+        """Return the cotangent of entry j of the rates of a stage: from the end of the step, and from later points."""
+        total = self.cotangent[j] * b[stage]
+        for later in range(stage + 1, self.count):
+            if a[later][stage]:
+                total = total + self.pulled[j + later * self.states.n] * a[later][stage]
+        return total
+
     def add_stages(self) -> None:
         """Write the cotangent of the state before the step: that after it, with what all stages add."""
         n = self.states.n
@@ -265,20 +273,11 @@ class ReverseExplicit(ReverseStep):
             s = (self.count - 1) - i
             for stage in range(self.count):
                 with k.when(s.equals(stage)), k.loop(n) as j:
-                    self.z[j] = self.arriving(stage, j) * wide
+                    self.z[j] = self.arriving(method.a, method.b, stage, j) * wide
             with k.loop(n) as j:
                 self.image[j] = self.points[s * n + j]
             self.pull_stage(s, begin + h * k.choose(s, method.c), h)
         self.add_stages()
-
-    def arriving(self, stage: int, j: Value) -> Value:
-        """Return the cotangent of entry j of the rates of a stage: from the end of the step, and from later points."""
-        method = self.method
-        total = self.cotangent[j] * method.b[stage]
-        for later in range(stage + 1, self.count):
-            if method.a[later][stage]:
-                total = total + self.pulled[j + later * self.states.n] * method.a[later][stage]
-        return total
 
 
 # --- Runs in reverse: steps are given, with the torques that were held during each of them ---

@@ -241,7 +241,7 @@ class ReverseRosenbrock(ReverseStep):
         k, n, method = self.k, self.states.n, self.method
         for stage in range(self.count):
             with k.when(s.equals(stage)), k.loop(n) as j:
-                total = self.arriving(stage, j) * h
+                total = self.arriving(method.a, method.b, stage, j) * h
                 for later in range(stage + 1, self.count):
                     if method.g[later][stage]:
                         total = total + self.solved[j + later * n] * (method.gamma * method.g[later][stage])

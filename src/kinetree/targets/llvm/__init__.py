@@ -28,7 +28,7 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...compiler.rolled.program import RolledUnit, Step
 from .. import Unit
-from ..abi import Crew, Entry, Handler
+from ..abi import Crew, DirectEntry, Handler
 from . import code_generation
 from .code_generation import Options, generate_code
 from .vector_math import LIBRARY
@@ -212,7 +212,7 @@ class LLVM:
 
     def emit(self, unit: Unit, dtype: str) -> str:
         """Return the assembly of a unit."""
-        if isinstance(unit, Entry):
+        if isinstance(unit, DirectEntry):
             return constant_module("entry.ll", ITEMS=unit.items)
         if isinstance(unit, Crew):
             return constant_module("crew.ll")

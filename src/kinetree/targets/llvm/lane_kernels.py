@@ -18,7 +18,7 @@ from .writer import LANES, SCALARS, Text, Writer
 # --- Programs as functions on blocks of vectors, for kernels that call them ---
 
 
-def called(program: Program, w: Writer, name: str) -> list[str]:
+def emit_called(program: Program, w: Writer, name: str) -> list[str]:
     """Return the assembly of `name(in, k, bad)`, which reduces large angles and writes the results to k in order.
 
     `bad` points to two counts of blocks with angles that are not finite. Results are stored as soon as they are
@@ -54,7 +54,7 @@ def emit_lanes(kernel: Kernel, dtype: str) -> str:
     """Return the module's assembly; its function `kernel` is NumPy's inner loop for the kernel's signature."""
     lanes = LANES[dtype]
     w = Writer(lanes)
-    parts = [line for name, program in kernel.programs for line in called(program, w, name)]
+    parts = [line for name, program in kernel.programs for line in emit_called(program, w, name)]
     t = Text()
     _Frame(kernel, t, Statements(kernel, t, lanes)).write()
     parts += [t.text(), vector_math.exact_functions(lanes, w), *sorted(w.used | t.used), attributes()]

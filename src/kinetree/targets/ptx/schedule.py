@@ -178,7 +178,7 @@ class Stay:
     back: tuple[int, ...]
 
 
-def stays(program: Program, budget: int, home: Mapping[int, int]) -> list[Stay]:
+def register_stays(program: Program, budget: int, home: Mapping[int, int]) -> list[Stay]:
     """Return the stays of values that keep those in registers to the budget.
 
     The value that is needed last of all leaves. Values at `home` in the row are dropped instead of moved out.

@@ -11,7 +11,7 @@ from ..llvm import arithmetic, elementary
 from ..llvm.scalar import Fusion, fusions
 from ..llvm.writer import Writer
 from .head import GLOBAL, registers
-from .schedule import BUDGET, Moves, last_uses, most_in_use, place_stays, stays
+from .schedule import BUDGET, Moves, last_uses, most_in_use, place_stays, register_stays
 
 WARP = 32
 LIMIT = 56 * 1024
@@ -111,7 +111,7 @@ def layout(program: Program, size: int, *, rows: bool, early: bool = False) -> L
     moves: Moves = {}
     count = len(places)
     if most_in_use(program) > BUDGET[size]:
-        moves = place_stays(stays(program, BUDGET[size], home), home, busy, count + capacity - used)
+        moves = place_stays(register_stays(program, BUDGET[size], home), home, busy, count + capacity - used)
     places += [Place(1, WARP * (used + i)) for i in range(len(busy) - count)]
     return Layout(tuple(inputs), tuple(outputs), tuple(places), moves, WARP * (used + len(busy) - count), early)
 
