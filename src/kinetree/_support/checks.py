@@ -75,7 +75,7 @@ def vector(x: Any, what: str) -> tuple[float, float, float]:
     found = numbers(x, what)
     if len(found) != 3:
         raise InputError(f"{what} has {len(found)} numbers; give 3", path=path_of(what))
-    return found  # type: ignore[return-value]
+    return found[0], found[1], found[2]
 
 
 def items(x: Any, what: str) -> Sequence[Any]:

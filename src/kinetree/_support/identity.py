@@ -194,8 +194,10 @@ class _Identity:
         """Return the identity of a module that is read as a whole: its file, and the files of the modules behind it."""
         if _is_installed(x.__name__):
             return f"module({x.__name__}{_version(x.__name__)})"
-        behind = [v if isinstance(v, ModuleType) else sys.modules.get(getattr(v, "__module__", None) or "")
-                  for v in vars(x).values()]  # fmt: skip
+        behind = [
+            v if isinstance(v, ModuleType) else sys.modules.get(getattr(v, "__module__", None) or "")
+            for v in vars(x).values()
+        ]
         others = {m.__name__: m for m in behind if m is not None and m is not x and not _is_installed(m.__name__)}
         return f"module({self._source(x.__name__)}, {self.text([others[name] for name in sorted(others)])})"
 

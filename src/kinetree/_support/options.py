@@ -34,12 +34,15 @@ def written_options(declaration: type) -> dict[str, Option]:
     """Return the options that text can state by name, in the order of their declaration."""
     return {
         x.name: Option(
-            x.name, None if x.default is MISSING else x.default, x.metadata.get("unit", ""), x.metadata["help"],
+            x.name,
+            None if x.default is MISSING else x.default,
+            x.metadata.get("unit", ""),
+            x.metadata["help"],
             x.metadata.get("tables", ()),
         )
         for x in fields(declaration)
         if x.metadata
-    }  # fmt: skip
+    }
 
 
 def table_keys(declaration: type, table: str) -> tuple[str, ...]:

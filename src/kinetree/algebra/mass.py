@@ -22,6 +22,8 @@ from .vectors import (
     skew,
     symmetric,
     times,
+    to_matrix,
+    to_vector,
     transpose,
 )
 
@@ -47,7 +49,7 @@ class MassMatrix:
         rows = [[-x for x in row] for row in inertia]
         for k in range(3):
             rows[k][k] = half_trace - inertia[k][k]
-        central = cls(mass, ZERO, symmetric(tuple(map(tuple, rows))))  # type: ignore[arg-type]
+        central = cls(mass, ZERO, symmetric(to_matrix(rows)))
         return central.shifted(com)
 
     @property
@@ -62,9 +64,9 @@ class MassMatrix:
 
     def __sub__(self, other: MassMatrix) -> MassMatrix:
         """Return the mass matrix of the body without a part of it."""
-        J = tuple(tuple(a - b for a, b in zip(x, y, strict=True)) for x, y in zip(self.J, other.J, strict=True))
-        mc = tuple(a - b for a, b in zip(self.mc, other.mc, strict=True))
-        return MassMatrix(self.m - other.m, mc, symmetric(J))  # type: ignore[arg-type]
+        J = to_matrix((a - b for a, b in zip(x, y, strict=True)) for x, y in zip(self.J, other.J, strict=True))
+        mc = to_vector(a - b for a, b in zip(self.mc, other.mc, strict=True))
+        return MassMatrix(self.m - other.m, mc, symmetric(J))
 
     def __matmul__(self, t: Twist) -> Wrench:
         """Return the momentum M t = [I w + mc x v; m v + w x mc]."""
@@ -90,11 +92,11 @@ class MassMatrix:
     def shifted(self, r: Vector) -> MassMatrix:
         """Return the mass matrix about an origin at -r."""
         h = add(self.mc, scale(self.m * HALF, r))
-        J = tuple(
-            tuple(self.J[i][j] + ((TWICE * r[i]) * h[i] if i == j else r[i] * h[j] + h[i] * r[j]) for j in range(3))
+        J = to_matrix(
+            (self.J[i][j] + ((TWICE * r[i]) * h[i] if i == j else r[i] * h[j] + h[i] * r[j]) for j in range(3))
             for i in range(3)
         )
-        return MassMatrix(self.m, add(self.mc, scale(self.m, r)), symmetric(J))  # type: ignore[arg-type]
+        return MassMatrix(self.m, add(self.mc, scale(self.m, r)), symmetric(J))
 
     def turned(self, R) -> MassMatrix:
         """Return the mass matrix in the frame that R rotates to."""
@@ -150,9 +152,7 @@ class Coriolis:
 def _double_cross(a: Vector, b: Vector) -> Matrix:
     """Return (a x)(b x) = b a^T - (a . b) 1."""
     d = dot(a, b)
-    return tuple(  # type: ignore[return-value]
-        tuple(b[i] * a[j] - d if i == j else b[i] * a[j] for j in range(3)) for i in range(3)
-    )
+    return to_matrix((b[i] * a[j] - d if i == j else b[i] * a[j] for j in range(3)) for i in range(3))
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,8 @@ class ArticulatedMass:
         a, b = psihat.entries(), psi.entries()
 
         def block(m: Matrix, row: int, column: int) -> Matrix:
-            return tuple(  # type: ignore[return-value]
-                tuple(0.0 if k in (row + i, column + j) else m[i][j] - a[row + i] * b[column + j] for j in range(3))
+            return to_matrix(
+                (0.0 if k in (row + i, column + j) else m[i][j] - a[row + i] * b[column + j] for j in range(3))
                 for i in range(3)
             )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .propagation import Propagation
 from .spatial import Twist
-from .vectors import IDENTITY, ZERO, Matrix, Vector, add, matmul, times
+from .vectors import IDENTITY, ZERO, Matrix, Vector, add, matmul, times, to_matrix
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Pose:
 
     def __matmul__(self, A: Propagation) -> Pose:
         """Return the pose of a child whose propagation from this body is A."""
-        R = tuple(A.E.T @ row for row in self.R)  # the rows of R E are E^T row
-        return Pose(R, add(self.r, times(self.R, A.offset)))  # type: ignore[arg-type]
+        R = to_matrix(A.E.T @ row for row in self.R)  # the rows of R E are E^T row
+        return Pose(R, add(self.r, times(self.R, A.offset)))
 
     def then(self, R: Matrix, r: Vector) -> Pose:
         """Return the pose of a frame fixed to this body."""

@@ -13,7 +13,7 @@ from math import atan2, hypot
 from typing import Any
 
 from .scalars import Scalar, cos, is_number, sin, snap
-from .vectors import IDENTITY, Matrix, Vector, matmul, symmetric, times, transpose
+from .vectors import IDENTITY, Matrix, Vector, matmul, symmetric, times, to_matrix, to_vector, transpose
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Planar:
         out = list(v)
         out[i] = self.c * v[i] - self.s * v[j]
         out[j] = self.s * v[i] + self.c * v[j]
-        return tuple(out)  # type: ignore[return-value]
+        return to_vector(out)
 
     def congruence(self, h: Matrix) -> Matrix:
         """Return R H R^T with 12 multiplications.
@@ -53,11 +53,11 @@ class Planar:
         out[i][k], out[j][k] = c * h[i][k] - s * h[j][k], s * h[i][k] + c * h[j][k]
         out[k][i], out[k][j] = c * h[k][i] - s * h[k][j], s * h[k][i] + c * h[k][j]
         out[k][k] = h[k][k]
-        return tuple(map(tuple, out))  # type: ignore[return-value]
+        return to_matrix(out)
 
     def matrix(self) -> Matrix:
         """Return the 3x3 matrix."""
-        return transpose(tuple(self.turn(e) for e in IDENTITY))  # type: ignore[arg-type]
+        return transpose(to_matrix(self.turn(e) for e in IDENTITY))
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Rotation:
         """Return the 3x3 matrix."""
         m = IDENTITY
         for f in reversed(self.factors):
-            m = transpose(tuple(f.turn(column) for column in transpose(m)))  # type: ignore[arg-type]
+            m = transpose(to_matrix(f.turn(column) for column in transpose(m)))
         return m
 
 
@@ -132,7 +132,7 @@ def about(k: int, angle: Scalar) -> Rotation:
 
 def constant(m: Matrix) -> Rotation:
     """Return the cheapest factors of a matrix: none, a permutation, a planar rotation, or the full matrix."""
-    m = tuple(tuple(map(snap, row)) for row in m)  # type: ignore[assignment]
+    m = to_matrix(map(snap, row) for row in m)
     if m == IDENTITY:
         return ONE
     if all(is_number(x) for row in m for x in row) and not _is_signed_permutation(m):
@@ -149,7 +149,7 @@ def _is_signed_permutation(m: Matrix) -> bool:
 
 def snap_to_axes(m: Matrix) -> Matrix:
     """Return the matrix with the rounding noise of zeros and ones cleared."""
-    return tuple(tuple(map(snap, row)) for row in m)  # type: ignore[return-value]
+    return to_matrix(map(snap, row) for row in m)
 
 
 def from_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Matrix:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from .scalars import Scalar
 
 Vector = tuple[Scalar, Scalar, Scalar]
@@ -10,6 +13,18 @@ Matrix = tuple[Vector, Vector, Vector]
 ZERO: Vector = (0.0, 0.0, 0.0)
 IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ZERO_MATRIX: Matrix = (ZERO, ZERO, ZERO)
+
+
+def to_vector(values: Iterable[Any]) -> Vector:
+    """Return three scalars as a vector."""
+    x, y, z = values
+    return (x, y, z)
+
+
+def to_matrix(rows: Iterable[Iterable[Any]]) -> Matrix:
+    """Return three rows of three scalars as a matrix."""
+    x, y, z = map(to_vector, rows)
+    return (x, y, z)
 
 
 def add(a: Vector, b: Vector) -> Vector:

@@ -262,9 +262,15 @@ def equations(
     declared = {p.name for p in mechanism.parameters}
     parameters = {table[n]: float(value) for n, value in kept.items() if n in declared or table[n] in seen}
     made = SymbolicFunction(
-        function, program.outputs[0].name, program.outputs[0].shape, entries, used, parameters,
-        {table[n]: text for n, text in texts.items() if n in table} | _coordinates(mechanism, arguments, table), loops,
-    )  # fmt: skip
+        function,
+        program.outputs[0].name,
+        program.outputs[0].shape,
+        entries,
+        used,
+        parameters,
+        {table[n]: text for n, text in texts.items() if n in table} | _coordinates(mechanism, arguments, table),
+        loops,
+    )
     return replace(made, notes=tuple(_notes(mechanism, made)))
 
 
@@ -293,9 +299,13 @@ def _coordinates(mechanism: Mechanism, arguments: dict[str, list[str]], table: d
 
 
 def _loops(
-    system: CompiledMechanism, freed: Mechanism, kept: dict[str, float], roots: dict[str, Any],
-    sums: tuple[Sum, ...], printed: Callable[[Sum], Any],
-) -> SymbolicLoops | None:  # fmt: skip
+    system: CompiledMechanism,
+    freed: Mechanism,
+    kept: dict[str, float],
+    roots: dict[str, Any],
+    sums: tuple[Sum, ...],
+    printed: Callable[[Sum], Any],
+) -> SymbolicLoops | None:
     """Return the equations that close the loops; None if they have no short form."""
     try:
         residual, J = (
@@ -308,9 +318,14 @@ def _loops(
     numbers = tuple(k for k, row in enumerate(rows) if any(x.terms for x in row))
     labels = tuple(f"{c.name}, {c.label}" for c in system.closures)
     return SymbolicLoops(
-        system, numbers, tuple(labels[k] for k in numbers), tuple(printed(residual[k]) for k in numbers),
-        tuple(rows[k] for k in numbers), sums, printed,
-    )  # fmt: skip
+        system,
+        numbers,
+        tuple(labels[k] for k in numbers),
+        tuple(printed(residual[k]) for k in numbers),
+        tuple(rows[k] for k in numbers),
+        sums,
+        printed,
+    )
 
 
 def _refuse(mechanism: Mechanism, request: Request) -> None:

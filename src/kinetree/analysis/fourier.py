@@ -229,10 +229,13 @@ def freed_numbers(mechanism: Mechanism, symbols: str) -> tuple[Mechanism, dict[s
             "mass": number(f"m{i}", body.mass, f"mass of {body.name} [kg]"),
             "com": vector(f"c{i}", body.com, "xyz", f"center of mass of {body.name}, from its joint [m]"),
             "inertia": vector(
-                f"I{i}", body.inertia, ("xx", "yy", "zz", "xy", "yz", "zx"),
-                f"inertia of {body.name} about its center of mass [kg m^2]", shorten=False,
+                f"I{i}",
+                body.inertia,
+                ("xx", "yy", "zz", "xy", "yz", "zx"),
+                f"inertia of {body.name} about its center of mass [kg m^2]",
+                shorten=False,
             ),
-        }  # fmt: skip
+        }
         turns[i] = {
             "pitch": number(f"h{i}", joint.pitch, f"pitch of {joint.name} [m/rad]"),
             "armature": vector(f"J{i}", joint.armature, "123456", f"armature of {joint.name} [kg m^2, kg]"),

@@ -153,9 +153,14 @@ ROUNDS = 30
 
 
 def mode_motion(
-    modes: Modes, k: int, *, amplitude: float | None = None, period: float | None = 1.0, periods: int = 2,
+    modes: Modes,
+    k: int,
+    *,
+    amplitude: float | None = None,
+    period: float | None = 1.0,
+    periods: int = 2,
     samples: int = 61,
-) -> tuple[Numbers, Numbers, Numbers]:  # fmt: skip
+) -> tuple[Numbers, Numbers, Numbers]:
     """Return times t [nt] and states q [nt, nq], qd [nt, nv] of a mode, counted from 1, with constant amplitude.
 
     `amplitude` is the largest displacement [rad, m]. A vibration takes `period` seconds in the motion, None for its

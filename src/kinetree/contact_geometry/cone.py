@@ -15,6 +15,7 @@ import numpy as np
 
 from ..algebra.arrays import Numbers
 from ..algebra.scalars import absolute, maximum, sqrt, where
+from ..algebra.vectors import to_vector
 
 # --- Residuals: what is left of Signorini's conditions and Coulomb's law at a contact, without units ---
 #
@@ -63,7 +64,7 @@ class Probe:
         """Return the differences between p and its equations along the normal and both tangents."""
         part = where(self.radius < self.size, self.radius, 1.0) / where(self.radius < self.size, self.size, 1.0)
         aims = where(self.shut, self.push, 0.0), *(where(self.holds, z * part, 0.0) for z in (self.x, self.y))
-        return tuple(a - aim for a, aim in zip(p, aims, strict=True))  # type: ignore[return-value]
+        return to_vector(a - aim for a, aim in zip(p, aims, strict=True))
 
 
 def probe(p: Any, u: Any, mu: Any, r: Any, grip: Any = None) -> Probe:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.scalars import logical_and, logical_not, sqrt, where
-from ..algebra.vectors import ZERO, Vector, add, cross, scale, times
+from ..algebra.vectors import ZERO, Vector, add, cross, scale, times, to_vector
 from ..errors import unknown_name
 from .features import Feature
 
@@ -48,7 +48,7 @@ def nearer(a: Meeting, b: Meeting) -> Meeting:
     second = b.gap < a.gap
 
     def chosen(x: Vector, y: Vector) -> Vector:
-        return tuple(where(second, q, p) for p, q in zip(x, y, strict=True))  # type: ignore[return-value]
+        return to_vector(where(second, q, p) for p, q in zip(x, y, strict=True))
 
     return Meeting(where(second, b.gap, a.gap), chosen(a.n, b.n), chosen(a.dn, b.dn))
 
@@ -69,8 +69,8 @@ def rim_on_plane(feature: Feature, r: Vector, R, w: Vector) -> tuple[Meeting, Ve
     With u the axis of the rim, the lowest point lies in the direction d = -(z - u_z u) / s, s^2 = 1 - u_z^2.
     """
     lever = times(R, feature.at)
-    u = tuple(row[2] for row in R)
-    du = cross(w, u)  # type: ignore[arg-type]
+    u = to_vector(row[2] for row in R)
+    du = cross(w, u)
     steep = u[0] * u[0] + u[1] * u[1]
     s = sqrt(where(steep > FLAT * FLAT, steep, FLAT * FLAT))
     ds = -(u[2] * du[2]) / s
@@ -146,8 +146,8 @@ def _outer_edge(ball: Ball, edge: float, before: float, after: float) -> Meeting
     n = (where(near, dx / length, 0.0), 0.0, where(near, dz / length, 1.0))
     along = n[0] * ball.v[0] + n[2] * ball.v[2]
     dn = ((ball.v[0] - along * n[0]) / length, 0.0, (ball.v[2] - along * n[2]) / length)
-    dn = tuple(where(near, x, 0.0) for x in dn)
-    return Meeting(where(near, length - ball.radius, FAR), n, dn)  # type: ignore[arg-type]
+    dn = to_vector(where(near, x, 0.0) for x in dn)
+    return Meeting(where(near, length - ball.radius, FAR), n, dn)
 
 
 def on_walls(surface: Any, ball: Ball) -> Meeting:

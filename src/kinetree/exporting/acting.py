@@ -77,10 +77,16 @@ def rates_of(acting: Acting, name: str) -> Exportable:
         program = _with_torques(rates, a)
     else:
         program = rates(a.mechanism, a.forces, a.control, loops=a.loops, dtype=a.dtype)
-    return _of_program(a, program, name, f"rates of the state{a.about}", {
-        "dq": Meaning("rates of the coordinates", labels(a.mechanism, 0, "{}/s")),
-        "dqd": Meaning("accelerations", labels(a.mechanism, 1, "{}/s^2")),
-    })  # fmt: skip
+    return _of_program(
+        a,
+        program,
+        name,
+        f"rates of the state{a.about}",
+        {
+            "dq": Meaning("rates of the coordinates", labels(a.mechanism, 0, "{}/s")),
+            "dqd": Meaning("accelerations", labels(a.mechanism, 1, "{}/s^2")),
+        },
+    )
 
 
 def loads_of(acting: Acting, name: str) -> Exportable:
@@ -88,11 +94,17 @@ def loads_of(acting: Acting, name: str) -> Exportable:
     a = acting
     program = loads(a.mechanism, a.forces, a.control)
     bodies = tuple(b.name for b in a.mechanism.bodies)
-    return _of_program(a, program, name, f"loads on the mechanism{a.about}", {
-        "tau": Meaning("joint torques of control and forces together", labels(a.mechanism, 2)),
-        "qdd": Meaning("accelerations", labels(a.mechanism, 1, "{}/s^2")),
-        "wrenches": Meaning("wrench [n; f] of the forces on each body, in its frame [N m, N]; rows", bodies),
-    })  # fmt: skip
+    return _of_program(
+        a,
+        program,
+        name,
+        f"loads on the mechanism{a.about}",
+        {
+            "tau": Meaning("joint torques of control and forces together", labels(a.mechanism, 2)),
+            "qdd": Meaning("accelerations", labels(a.mechanism, 1, "{}/s^2")),
+            "wrenches": Meaning("wrench [n; f] of the forces on each body, in its frame [N m, N]; rows", bodies),
+        },
+    )
 
 
 def control_of(acting: Acting, name: str) -> Exportable:
@@ -124,9 +136,14 @@ def step_of(acting: Acting, name: str) -> Exportable:
     whole = stepper_of(a.mechanism, program, scheme, a.loops, a.dtype, drives=drives_of(a.control))
     timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
     kernel = step_kernel(
-        program, scheme, whole.quaternions, whole.closing,
-        dtype=a.dtype, held=a.mechanism.nv if a.control is None else 0, timed=timed,
-    )  # fmt: skip
+        program,
+        scheme,
+        whole.quaternions,
+        whole.closing,
+        dtype=a.dtype,
+        held=a.mechanism.nv if a.control is None else 0,
+        timed=timed,
+    )
     found = common(a.mechanism)
     found |= {
         "dt": Meaning("length of the step [s]"),

@@ -19,6 +19,7 @@ from ..algebra.vectors import (
     symmetric,
     to_moments,
 )
+from ..model.parameters import plain_number
 from ..model.parts import GROUND, Body, Frame, Joint, Placement, Shape, compose, place_body
 
 
@@ -60,7 +61,7 @@ def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
         carrier, placement = where[body.name]
         members.setdefault(carrier, []).append((placement, body))
     fixed = [b for b in bodies if where[b.name][0] != b.name]
-    welds = [Weld(b.name, where[b.name][0], _joint_name(by_child, b.name), float(b.mass)) for b in fixed]  # type: ignore[arg-type]
+    welds = [Weld(b.name, where[b.name][0], _joint_name(by_child, b.name), plain_number(b.mass)) for b in fixed]
     frames = [Frame(b.name, *where[b.name]) for b in fixed]
     taken = {GROUND, *(b.name for b in bodies)}
     held = [w for w in welds if w.joint]
@@ -77,7 +78,7 @@ def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
 
 def combine_bodies(members: Sequence[tuple[Placement, Body]]) -> Body:
     """Return the first body with the mass and shapes of all, given with their placements in the frame of the first."""
-    masses = [float(b.mass) for _, b in members]  # type: ignore[arg-type]
+    masses = [plain_number(b.mass) for _, b in members]
     moved = [place_body(p, b) for p, b in members]
     centers = [b.com for b in moved]
     heavy = [(m, c) for m, c in zip(masses, centers, strict=True) if m != 0]

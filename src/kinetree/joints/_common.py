@@ -8,7 +8,7 @@ import numpy as np
 
 from ..algebra.scalars import snap, sqrt, where
 from ..algebra.spatial import Twist
-from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale
+from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_matrix
 from ..errors import ModelError
 
 X, Y, Z = IDENTITY
@@ -44,7 +44,7 @@ def axes_with_z(axis: Vector) -> Matrix:
     a = -1.0 / (s + z)
     b = x * y * a
     rows = ((1.0 + s * x * x * a, b, x), (s * b, s + y * y * a, y), (-s * x, -y, z))
-    return tuple(tuple(map(snap, row)) for row in rows)  # type: ignore[return-value]
+    return to_matrix(map(snap, row) for row in rows)
 
 
 def random_in_limits(joint, rng, spans, size=None) -> tuple:

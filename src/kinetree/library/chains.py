@@ -156,9 +156,15 @@ def rope_mechanism(
     elif span is not None:
         raise InputError("a span is given, but only one end is pinned; use ends=('pinned', 'pinned') or give no span")
     return Mechanism(
-        name, bodies, joints, (Frame("tip", bodies[-1].name, end),), loops, forces=springs,
-        gravity=vector(gravity, "the gravity"), guess=guess,
-    )  # fmt: skip
+        name,
+        bodies,
+        joints,
+        (Frame("tip", bodies[-1].name, end),),
+        loops,
+        forces=springs,
+        gravity=vector(gravity, "the gravity"),
+        guess=guess,
+    )
 
 
 def rope_link(length: float, n: int, mass_per_metre: float, radius: float) -> Link:

@@ -40,9 +40,14 @@ class _Ropes:
         """Return the mechanism of all ropes, each followed by those that hang from it."""
         bodies, joints = depth_order(self.bodies, self.joints)
         return Mechanism(
-            name, tuple(bodies), tuple(joints), tuple(frames), tuple(loops), forces=tuple(self.springs),
+            name,
+            tuple(bodies),
+            tuple(joints),
+            tuple(frames),
+            tuple(loops),
+            forces=tuple(self.springs),
             gravity=vector(gravity, "the gravity"),
-        )  # fmt: skip
+        )
 
 
 def rope_tree_mechanism(

@@ -152,7 +152,8 @@ def _cubic(numbers: Sequence[Scalar], u: Scalar) -> Place:
         c0, c1, c2 = numbers[k], numbers[k + 2], numbers[k + 4]
         c3 = _select(left, numbers[k + 6], numbers[k + 8])
         out.append((((c3 * u + c2) * u + c1) * u + c0, (3.0 * c3 * u + 2.0 * c2) * u + c1, 6.0 * c3 * u + 2.0 * c2))
-    return Place(*((out[0][n], out[1][n]) for n in range(3)))  # type: ignore[arg-type]
+    x, d, dd = ((out[0][n], out[1][n]) for n in range(3))
+    return Place(x, d, dd)
 
 
 def _of_harmonics(curve: Any) -> tuple[Piece, ...]:
@@ -173,7 +174,7 @@ def _of_harmonics(curve: Any) -> tuple[Piece, ...]:
                 d[i] = d[i] + k * (b * ck - a * sk)
                 dd[i] = dd[i] - k * k * (a * ck + b * sk)
             ck, sk = _sum_of_angles((ck, sk), (c, s))
-        return Place(tuple(x), tuple(d), tuple(dd))  # type: ignore[arg-type]
+        return Place((x[0], x[1]), (d[0], d[1]), (dd[0], dd[1]))
 
     angles = [step * k for k in range(count)]
     return tuple(Piece(at, (math.cos(a), math.sin(a)), -1.5 * step, 1.5 * step) for a in angles)

@@ -127,10 +127,15 @@ def build_mechanism(
     accepts impossible inertias, for files from elsewhere; `checks.impossible_inertias` lists them.
     """
     sorts: dict[str, tuple[Any, type]] = {
-        "body": (bodies, Body), "joint": (joints, Joint), "frame": (frames, Frame), "loop": (loops, Loop),
-        "coupling": (couplings, Coupling), "force": (forces, ForceElement), "parameter": (parameters, Parameter),
+        "body": (bodies, Body),
+        "joint": (joints, Joint),
+        "frame": (frames, Frame),
+        "loop": (loops, Loop),
+        "coupling": (couplings, Coupling),
+        "force": (forces, ForceElement),
+        "parameter": (parameters, Parameter),
         "scenery": (scenery, Shape),
-    }  # fmt: skip
+    }
     parts = {sort: tidy_list(given, kind, sort) for sort, (given, kind) in sorts.items()}
     check_name(name, "mechanism", least=0)
     made = with_modes(parts["body"], parts["joint"], parts["force"])

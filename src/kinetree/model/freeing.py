@@ -227,6 +227,10 @@ def _others(mechanism: Mechanism) -> Iterator[Adjustable]:
     for i, axis in enumerate(AXES):
         if _plain(mechanism.gravity[i]):
             yield Adjustable(
-                "gravity", axis, float(mechanism.gravity[i]), "m/s^2", "gravity",
+                "gravity",
+                axis,
+                float(mechanism.gravity[i]),
+                "m/s^2",
+                "gravity",
                 lambda m, x, i=i: replace(m, gravity=_at(m.gravity, i, x)),
-            )  # fmt: skip
+            )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, wraps
 from itertools import accumulate, pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -258,7 +258,7 @@ def kept_with_mechanism(function: Callable[[Mechanism], T]) -> Callable[[Mechani
         if before is None or not all(map(operator.is_, before, kinds)):
             value = function(mechanism)
             stored[name] = kinds, value
-        return value  # type: ignore[return-value]
+        return cast("T", value)
 
     return kept
 

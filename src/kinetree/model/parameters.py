@@ -206,6 +206,13 @@ def names_in(x: Any) -> set[str]:
     return set().union(*(names_in(getattr(x, f.name)) for f in fields(x))) if is_dataclass(x) else set()
 
 
+def plain_number(x: Number) -> float:
+    """Return a number of a mechanism without free parameters."""
+    if isinstance(x, Expression):
+        raise TypeError(f"{x} depends on free parameters; a number is required")
+    return float(x)
+
+
 def apply(op: str, *args: Number) -> Number:
     """Return the result of an operation or function: a number, or an expression if an argument is one."""
     made = Expression(op, args)

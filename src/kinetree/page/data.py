@@ -97,9 +97,15 @@ def _body(body: Any, parent: int, color: str) -> dict[str, Any]:
     if np.linalg.det(axes) < 0:
         axes = -axes
     return {
-        "name": body.name, "parent": parent, "color": color, "mass": float(body.mass), "com": _finite(body.com),
-        "inertia": _finite(body.inertia), "moments": _finite(moments), "axes": [_finite(row) for row in axes],
-    }  # fmt: skip
+        "name": body.name,
+        "parent": parent,
+        "color": color,
+        "mass": float(body.mass),
+        "com": _finite(body.com),
+        "inertia": _finite(body.inertia),
+        "moments": _finite(moments),
+        "axes": [_finite(row) for row in axes],
+    }
 
 
 def _joint(joint: Joint) -> dict[str, Any]:
@@ -137,14 +143,14 @@ def _index(mechanism: Mechanism, joint: str) -> int:
     return [j.name for j in mechanism.joints].index(joint)
 
 
-def _pose(placement: Placement) -> list[float]:
+def _pose(placement: Placement) -> list[float | None]:
     """Return a placement as the sixteen entries of its matrix, row by row."""
     rotation, origin = np.array(placement.rotation, dtype=float), np.array(placement.translation, dtype=float)
     return _finite(np.block([[rotation, origin[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]]).ravel())
 
 
-def _finite(values: Any) -> list[float]:
-    return [float(x) if np.isfinite(float(x)) else None for x in values]  # type: ignore[misc]
+def _finite(values: Any) -> list[float | None]:
+    return [float(x) if np.isfinite(float(x)) else None for x in values]
 
 
 LARGEST, DRAWING, FRAME = 300_000, 28_000, 4_000

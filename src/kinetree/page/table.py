@@ -108,9 +108,9 @@ def _standard_ends(m: Mechanism, joints: tuple[Joint, ...], frames: list) -> lis
         end = found.get((f"frame_{i + 2}", joint.child))
         geometry = None if end is None else standard_geometry(end)
         start = np.eye(4) if joint.parent == GROUND else out[m.parents[i]][0]
-        if geometry is None or not _about_z(joint) or _away(_matrix(joint.placement), start):
+        if end is None or geometry is None or not _about_z(joint) or _away(_matrix(joint.placement), start):
             return None
-        out.append((end, geometry))  # type: ignore[arg-type]
+        out.append((end, geometry))
     return out or None
 
 

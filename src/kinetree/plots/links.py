@@ -44,7 +44,8 @@ class Rod:
 
 def rgb(color: str) -> tuple[float, float, float]:
     """Return #rrggbb as three numbers in 0 to 1."""
-    return tuple(int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5))  # type: ignore[return-value]
+    red, green, blue = (int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5))
+    return red, green, blue
 
 
 def joint_solid(joint: Joint | Loop, r: float) -> Mesh | None:

@@ -16,6 +16,7 @@ from ..algebra.arrays import Numbers
 from ..algebra.vectors import from_moments
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolve_parts
+from ..model.parameters import plain_number
 from ..model.parts import GROUND, Body, Joint, Shape
 from . import links, meshes
 from . import links as force_elements
@@ -236,7 +237,7 @@ def _box_of_inertia(body: Body) -> tuple[Numbers, Numbers]:
         axes = -axes
     if not body.mass:
         return axes, np.zeros(3)
-    squares = 6.0 * (moments.sum() - 2.0 * moments) / float(body.mass)  # type: ignore[arg-type]
+    squares = 6.0 * (moments.sum() - 2.0 * moments) / plain_number(body.mass)
     squares[squares < 1e-9 * np.abs(squares).max()] = 0.0
     return axes, np.sqrt(squares)
 

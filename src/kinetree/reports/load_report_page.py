@@ -127,10 +127,16 @@ def plane(report: LoadReport, drive: DriveLoad) -> str:
     k = int(np.argmax(load))
     marks = [Mark(float(speed[k]), needed, "peak"), Mark(drive.rms_speed, mean, "RMS")] if drive.driven else []
     return chart(
-        curves, title=f"{drive.quantity.capitalize()}-speed plane, at the {axis}",
-        xlabel=f"speed, without sign [{drive.speed_unit}]", ylabel=f"{drive.quantity}, without sign [{drive.unit}]",
-        marks=marks, xspan=(0.0, 1.25 * fastest), yspan=(0.0, 1.12 * limit), over_time=False, height=230,
-    )  # fmt: skip
+        curves,
+        title=f"{drive.quantity.capitalize()}-speed plane, at the {axis}",
+        xlabel=f"speed, without sign [{drive.speed_unit}]",
+        ylabel=f"{drive.quantity}, without sign [{drive.unit}]",
+        marks=marks,
+        xspan=(0.0, 1.25 * fastest),
+        yspan=(0.0, 1.12 * limit),
+        over_time=False,
+        height=230,
+    )
 
 
 def _with_rotor(report: LoadReport, drive: DriveLoad, candidate: Candidate) -> Numbers:

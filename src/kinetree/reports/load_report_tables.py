@@ -39,13 +39,19 @@ def drive_table(report: LoadReport) -> str:
         energies = (clean(d.delivered, d.regenerated), clean(d.regenerated, d.delivered))
         rows.append(
             [
-                _name(d.name), _peak(d.peak, d.unit), _value(d.continuous, d.unit), *thermal,
+                _name(d.name),
+                _peak(d.peak, d.unit),
+                _value(d.continuous, d.unit),
+                *thermal,
                 _peak(d.peak_speed, d.speed_unit) + _rpm(d.peak_speed.value, d.speed_unit),
-                _value(d.rms_speed, d.speed_unit), _peak(d.peak_power, "W"), _peak(d.peak_braking, "W"),
-                _value(mean, "W"), *(_value(x, "J") for x in energies),
+                _value(d.rms_speed, d.speed_unit),
+                _peak(d.peak_power, "W"),
+                _peak(d.peak_braking, "W"),
+                _value(mean, "W"),
+                *(_value(x, "J") for x in energies),
                 _value(round(100.0 * d.duty), "%"),
             ]
-        )  # fmt: skip
+        )
     idle = [escape(d.name) for d in report.drives if not d.driven]
     note = f'<p class="small">Without a drive: {", ".join(idle)}.</p>' if idle else ""
     return (table(heads, rows) if rows else "") + note

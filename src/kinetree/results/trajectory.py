@@ -271,8 +271,8 @@ class Trajectory:
         }
         if self.reference is not None:
             changed["reference"] = self.reference[key]
-        if self._changing:
-            rows = self.parameters[key]  # type: ignore[index]
+        if self._changing and self.parameters is not None:
+            rows = self.parameters[key]
             changed["parameters"] = rows[0] if len(rows) and (rows == rows[0]).all() else rows
         return replace(self, t=self.t[key], **changed)
 

@@ -20,6 +20,7 @@ from ..algebra.arrays import Numbers
 from ..algebra.poses import Pose
 from ..algebra.rotations import ONE, Rotation
 from ..algebra.spatial import Twist, TwistRate
+from ..algebra.vectors import to_matrix, to_vector
 from ..compiler.ir.program import Array
 from ..compiler.lower.loop_pattern import DEPENDENT
 from ..compiler.lower.tree_records import CouplingRecord, FrameRecord, LoopRecord, loop_frames
@@ -182,7 +183,7 @@ def _motion(frame: FrameRecord, moves: Sequence[Numbers]) -> End:
         return fixed_to(frame, Pose(), Twist(), TwistRate())
     T, t, dt = (tuple(x[end.body].tolist()) for x in moves)
     w, v = t[:3], t[3:]
-    pose = Pose(tuple(tuple(row[:3]) for row in T[:3]), tuple(row[3] for row in T[:3]))  # type: ignore[arg-type]
+    pose = Pose(to_matrix(row[:3] for row in T[:3]), to_vector(row[3] for row in T[:3]))
     return fixed_to(frame, pose, Twist(w, v), TwistRate(w, dt[:3], dt[3:]))
 
 

@@ -39,7 +39,7 @@ def vector(x: Any, what: str) -> tuple[Any, Any, Any]:
     found = coefficients(x, what)
     if len(found) != 3:
         raise InputError(f"{what} has {len(found)} numbers; give 3", path=path_of(what))
-    return found  # type: ignore[return-value]
+    return found[0], found[1], found[2]
 
 
 def spread(values: Sequence[Any], count: int, what: str) -> tuple[Any, ...]:

@@ -171,12 +171,8 @@ def _joined(pieces: Sequence[Trajectory], times: np.ndarray, schedules: Mapping[
     events = [hit for piece in pieces for hit in piece.options.get("events", ())]
     ended = [piece.endings for piece in pieces if not piece.finished]
     changes = {name: [x.first, [[t, value] for t, value in x.changes.items()]] for name, x in schedules.items()}
-    parameters = np.concatenate(
-        [
-            np.broadcast_to(piece.parameters, (int(k.sum()), len(piece.parameters)))  # type: ignore[arg-type]
-            for piece, k in zip(pieces, rows, strict=True)
-        ]
-    )
+    values = [np.asarray(piece.parameters, dtype=float) for piece in pieces]
+    parameters = np.concatenate([np.broadcast_to(x, (int(k.sum()), len(x))) for x, k in zip(values, rows, strict=True)])
     return replace(
         last,
         t=np.concatenate([piece.t[k] for piece, k in zip(pieces, rows, strict=True)]),

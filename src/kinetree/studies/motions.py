@@ -130,10 +130,11 @@ class AlongMotion:
         return self._drive_references(self.times)
 
     def _drive_references(self, times: Numbers) -> Kinematics:
-        return tuple(  # type: ignore[return-value]
+        q, qd, qdd = (
             np.stack([np.broadcast_to(np.asarray(x, dtype=float), times.shape) for x in entries], axis=-1)
             for entries in self.drives.at(times)
         )
+        return q, qd, qdd
 
     @cached_property
     def same_for_all(self) -> bool:

@@ -171,9 +171,15 @@ class Plan:
             )
         assert self.times is not None  # of every motion
         return along_motion(
-            self.system, self.motion, self.times, self.nominal, self.quantities,
-            passive=self.passive, forces=self.forces, actuated=self.actuated,
-        )  # fmt: skip
+            self.system,
+            self.motion,
+            self.times,
+            self.nominal,
+            self.quantities,
+            passive=self.passive,
+            forces=self.forces,
+            actuated=self.actuated,
+        )
 
     @property
     def block(self) -> int:

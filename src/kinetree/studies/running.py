@@ -332,9 +332,15 @@ class OnDask:
         given = dict(zip(("path", "runs", "shard"), store_arguments(store), strict=True))
         # one graph for all, so that the scheduler keeps them in a queue, and gives the next one to any free worker
         tasks = self._client.map(
-            remote_shard, list(shards), blob=self._plan, version=VERSION, token=self._token, **given, pure=False,
+            remote_shard,
+            list(shards),
+            blob=self._plan,
+            version=VERSION,
+            token=self._token,
+            **given,
+            pure=False,
             retries=RETRIES,
-        )  # fmt: skip
+        )
         futures, found = dict(zip(tasks, shards, strict=True)), []
         try:
             for future in self._wait_in_turn(distributed.as_completed(tasks), store):

@@ -352,9 +352,15 @@ def sensitivity(
         raise InputError(f"levels is {steps}; give an even number, such as 4")
     axes = [_axis(str(name), given, method) for name, given in over.items()]
     scheme = Scheme(
-        method, tuple(map(str, over)), tuple(pair for pair, _ in axes), tuple(kind for _, kind in axes), count,
-        whole(seed, "seed", least=0), bool(second_order), steps,
-    )  # fmt: skip
+        method,
+        tuple(map(str, over)),
+        tuple(pair for pair, _ in axes),
+        tuple(kind for _, kind in axes),
+        count,
+        whole(seed, "seed", least=0),
+        bool(second_order),
+        steps,
+    )
     points = scheme.points()
     return {name: Planned(tuple(map(float, points[:, k])), scheme) for k, name in enumerate(scheme.names)}
 

@@ -247,9 +247,15 @@ def create_array(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, .
     """Return a new array; its checksums find damaged files."""
     codecs = package("zarr.codecs")
     return group.create_array(
-        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill(dtype), dimension_names=dims,
-        attributes=attributes, compressors=[codecs.ZstdCodec(level=LEVEL), codecs.Crc32cCodec()],
-    )  # fmt: skip
+        name,
+        shape=shape,
+        chunks=chunks,
+        dtype=dtype,
+        fill_value=fill(dtype),
+        dimension_names=dims,
+        attributes=attributes,
+        compressors=[codecs.ZstdCodec(level=LEVEL), codecs.Crc32cCodec()],
+    )
 
 
 def write_rows(folder: Path, rows: slice, arrays: dict[str, np.ndarray]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...algebra.arrays import Numbers
+from ...algebra.vectors import to_matrix
 from ...errors import InputError
 from ...model.contacts import Surface
 from ...model.mechanism import Mechanism, Named, one_set, resolve_parts
@@ -105,7 +106,7 @@ def _level(up: Numbers) -> Placement:
     x = np.eye(3)[k] - up[k] * up
     x /= np.linalg.norm(x)
     R = np.column_stack([x, np.cross(up, x), up])
-    return Placement((0.0, 0.0, 0.0), tuple(map(tuple, R.tolist())))  # type: ignore[arg-type]
+    return Placement((0.0, 0.0, 0.0), to_matrix(R.tolist()))
 
 
 def zero_moment_point(

@@ -91,9 +91,14 @@ class Motions:
 
 
 def undriven(
-    system: CompiledMechanism, states: tuple[Numbers, Numbers, Numbers], driven: list[int], scale: Numbers,
-    parameters: Numbers | None, *, tol: float,
-) -> Undriven:  # fmt: skip
+    system: CompiledMechanism,
+    states: tuple[Numbers, Numbers, Numbers],
+    driven: list[int],
+    scale: Numbers,
+    parameters: Numbers | None,
+    *,
+    tol: float,
+) -> Undriven:
     """Return the motions without a drive at states q, qd, qdd, with the scale [nv] of each axis.
 
     Motions that open the loops by more than `tol` of their size are refused, and mechanisms without such motions.

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...algebra.quaternions import from_matrix, logarithm, unsweep
 from ...algebra.scalars import is_number, where
-from ...algebra.vectors import Matrix, Vector, matmul, sub, times, transpose
+from ...algebra.vectors import Matrix, Vector, matmul, sub, times, to_matrix, transpose
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
 from ...compiler.lanes.expressions import Block, Builder, Value
@@ -145,8 +145,7 @@ class _Tracing:
 
 def _parts(T: Scalars) -> tuple[Matrix, Vector]:
     """Return the rotation and the translation of a 4x4 pose, given row by row."""
-    a, b, c = (tuple(T[4 * i : 4 * i + 3]) for i in range(3))
-    return (a, b, c), (T[3], T[7], T[11])  # type: ignore[return-value]
+    return to_matrix(T[4 * i : 4 * i + 3] for i in range(3)), (T[3], T[7], T[11])
 
 
 def _total(terms: Any) -> Any:
@@ -371,7 +370,8 @@ class _Search:
 
     def _room(self, at: int, j: int, unit: float) -> tuple[Value, Value]:
         """Return the ways from a coordinate to its limits."""
-        return tuple((self.limits[name][j] - self.y[at]) * (1.0 / unit) for name in ("lower", "upper"))  # type: ignore
+        below, above = ((self.limits[name][j] - self.y[at]) * (1.0 / unit) for name in ("lower", "upper"))
+        return below, above
 
     def _move(self) -> None:
         """Write the position after the step, shortened to LONGEST, and the errors there."""

@@ -66,8 +66,10 @@ def native_torques(
         out = (tau[piece.rows], multipliers[piece.rows], residual[piece.rows])
         *_, need, opens, rank = native.torques(
             *with_parameters((*arrays, *more), piece.array("parameters")),
-            forces=acting.own_forces, wrenches=bool(more), out=out,
-        )  # fmt: skip
+            forces=acting.own_forces,
+            wrenches=bool(more),
+            out=out,
+        )
         missing = np.abs(out[2]).max(axis=-1, initial=0.0)
         good = (rank[:, 0] == native.passive) & (opens <= CLEAR * tol).all(axis=-1) & (missing <= MISSING * need[:, 0])
         if not good.all():
@@ -95,9 +97,13 @@ def native_loads(
         arrays = [*(piece.array(name) for name in ("q", "qd", "qdd")), multipliers[piece.rows]]
         more = _wrenches(piece.array("wrenches"), len(system.bodies))
         entries, moved = loads_of(
-            system, *with_parameters((*arrays, *more), piece.array("parameters")), forces=acting.own_forces,
-            wrenches=bool(more), ranks=ranks, out=(wrenches[piece.rows], shares[piece.rows]),
-        )  # fmt: skip
+            system,
+            *with_parameters((*arrays, *more), piece.array("parameters")),
+            forces=acting.own_forces,
+            wrenches=bool(more),
+            ranks=ranks,
+            out=(wrenches[piece.rows], shares[piece.rows]),
+        )
         if moved is not None:
             unique[piece.rows, entries] = moved <= UNMOVED
     lead = samples.lead

@@ -46,9 +46,14 @@ class _Tracing:
     def __init__(self, mechanism: Mechanism, names: Sequence[str]) -> None:
         nq, nv = mechanism.nq, mechanism.nv
         shapes = {
-            "q": (nq,), "qd": (nv,), "qdd": (nv,), "wrenches": (len(mechanism.bodies), 6),
-            "multipliers": (len(mechanism.closures),), "part": (1,), "parameters": (len(mechanism.free_parameters),),
-        }  # fmt: skip
+            "q": (nq,),
+            "qd": (nv,),
+            "qdd": (nv,),
+            "wrenches": (len(mechanism.bodies), 6),
+            "multipliers": (len(mechanism.closures),),
+            "part": (1,),
+            "parameters": (len(mechanism.free_parameters),),
+        }
         more = ("parameters",) if mechanism.free_parameters else ()
         self.mechanism, self.trace = mechanism, Trace()
         self.inputs = [Array(name, shapes[name]) for name in (*names, *more)]

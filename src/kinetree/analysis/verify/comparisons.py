@@ -103,10 +103,13 @@ class Verification(Displayed):
     def display(self) -> list[str | Table]:
         """Return the differences, a row per route and a column per quantity, with reasons, and the verdict."""
         rows = [
-            (row.name, *(_cell(row.comparisons.get(name)) for name in QUANTITIES),
-             row.verdict + _colon(row.reason or row.failure))
+            (
+                row.name,
+                *(_cell(row.comparisons.get(name)) for name in QUANTITIES),
+                row.verdict + _colon(row.reason or row.failure),
+            )
             for row in self.rows
-        ]  # fmt: skip
+        ]
         rows.append(("bound", *(_cell(self.bound(name)) for name in QUANTITIES), ""))
         verdict = f"{self.states} states; condition of I: {self.condition:.2g}. {self.summary()}"
         return [Table(("route", *QUANTITIES, "verdict"), tuple(rows)), verdict]

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ... import loops
-from ...algebra.vectors import from_moments
+from ...algebra.vectors import from_moments, to_vector
 from ...joints import ROTATION, TRANSLATION, kind
 from ...model.mechanism import Mechanism, resolve_parts
+from ...model.parameters import plain_number
 from ...model.parts import GROUND, Body, Joint, Placement
 from ...model.scales import characteristic_length, characteristic_mass
 from .comparisons import Answers, NotRun, Solver, State
@@ -80,7 +81,9 @@ def build(mechanism: Mechanism) -> tuple[Any, list, np.ndarray]:
 
 def _inertia(body: Body) -> Any:
     try:
-        return pin.Inertia(float(body.mass), np.array(body.com, float), np.array(from_moments(body.inertia), float))  # type: ignore[arg-type]
+        return pin.Inertia(
+            plain_number(body.mass), np.array(body.com, float), np.array(from_moments(body.inertia), float)
+        )
     except (RuntimeError, ValueError) as error:
         raise NotRun(f"Pinocchio refuses the inertia of body {body.name!r}: {error}") from None
 
@@ -172,6 +175,6 @@ def rigid_constraints(mechanism: Mechanism, *, points: Mapping[str, Points] = PO
             for body, placement in ((loop.body_a, loop.placement_a), (loop.body_b, loop.placement_b)):
                 number, place = (0, pin.SE3.Identity()) if body == GROUND else carriers[index[body]]
                 at = np.array(placement.translation) + np.array(placement.rotation) @ axes @ point
-                sides += [number, place * se3(Placement(tuple(at)))]  # type: ignore[arg-type]
+                sides += [number, place * se3(Placement(to_vector(at)))]
             out.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *sides, pin.ReferenceFrame.LOCAL))
     return out

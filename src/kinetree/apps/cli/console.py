@@ -163,7 +163,8 @@ def _discard_output() -> None:
     """Discard buffered output, so that Python does not try to write it again at exit."""
     with suppress(OSError, ValueError, AttributeError):  # a stream without a descriptor has nothing to redirect
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.__stdout__.fileno())  # type: ignore[union-attr]
+        if sys.__stdout__ is not None:
+            os.dup2(nowhere, sys.__stdout__.fileno())
         os.close(nowhere)
 
 

@@ -85,6 +85,8 @@ def identify(
             print_table(console, table)
     stem = file_stem(system)
     found = found.noting(findings)
-    files = [save(found.system, folder / f"{stem}_identified.toml"),
-             found.report(folder / f"{stem}_identification.html")]  # fmt: skip
+    files = [
+        save(found.system, folder / f"{stem}_identified.toml"),
+        found.report(folder / f"{stem}_identification.html"),
+    ]
     print_files(console, files)

@@ -13,6 +13,7 @@ import numpy as np
 from ...algebra.arrays import Numbers
 from ...loading import chain, load
 from ...model.axes import axis_names
+from ...model.parameters import plain_number
 from ...results.trajectory import Trajectory
 from ...simulation.acting.controllers import ComputedTorque
 from ...simulation.acting.references import Cosine, sampled
@@ -152,9 +153,9 @@ def planar_torques(arm: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Number
     p_i = q_1 + ... + q_i are the angles of the links from the x axis. Each center of mass moves on a sum of circles:
     T = sum_ij 1/2 H_ij cos(p_i - p_j) p_i' p_j'. Nothing here is shared with the recursion except the arm's numbers.
     """
-    m1, m2, m3 = (float(b.mass) for b in arm.bodies)  # type: ignore[arg-type]
+    m1, m2, m3 = (plain_number(b.mass) for b in arm.bodies)
     d1, d2, d3 = (float(b.com[0]) for b in arm.bodies)
-    J1, J2, J3 = (float(b.inertia[2]) for b in arm.bodies)  # type: ignore[arg-type]
+    J1, J2, J3 = (plain_number(b.inertia[2]) for b in arm.bodies)
     a1, a2 = (float(j.placement.translation[0]) for j in arm.joints[1:])
     gravity = -float(arm.mechanism.gravity[1])
     p1, p2, p3 = np.moveaxis(np.cumsum(q, axis=-1), -1, 0)

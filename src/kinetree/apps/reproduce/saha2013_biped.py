@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...algebra.vectors import from_moments, to_moments
+from ...algebra.vectors import from_moments, to_matrix, to_moments, to_vector
 from ...formulations import module_recursion
 from ...formulations.links import links
 from ...formulations.modules import chains
@@ -122,11 +122,17 @@ def figure_12(folder: Path) -> Outcome:
     names = [f"{what}_{way}" for what in ("trunk", "ankle") for way in ("ahead", "right", "up")]
     files = (
         figures.panels(
-            folder / "saha2013_figure_12.png", t, shown, titles=titles, symbols=["x", "y", "z"] * 2, units=["m"] * 6,
-            heading="[Saha2013] figure 12: designed paths of trunk and ankle", columns=3,
+            folder / "saha2013_figure_12.png",
+            t,
+            shown,
+            titles=titles,
+            symbols=["x", "y", "z"] * 2,
+            units=["m"] * 6,
+            heading="[Saha2013] figure 12: designed paths of trunk and ankle",
+            columns=3,
         ),
         write_csv(folder / "saha2013_figure_12.csv", ("t", *names), np.column_stack([t, shown]).tolist()),
-    )  # fmt: skip
+    )
     return Outcome(checks, (), files, stand_ins=STAND_INS)
 
 
@@ -332,8 +338,7 @@ def rooted_at(chain: Mechanism, root: str, end: Body) -> Mechanism:
         body, back = bodies[joint.parent], -R.T @ p
         out_bodies.append(_move_body(body, R.T, back))
         out_joints.append(replace(joint, parent=carrier, child=body.name, placement=place, axis=(0.0, 0.0, -1.0)))
-        x, y, z = (tuple(map(float, row)) for row in R.T)
-        carrier, place = body.name, Placement(tuple(map(float, back)), (x, y, z))  # type: ignore[arg-type]
+        carrier, place = body.name, Placement(to_vector(map(float, back)), to_matrix(R.T.tolist()))
     out_bodies += [bodies[name] for name in names[at + 1 :]]
     out_joints += joints[at + 1 :]
     return build_mechanism("branching_biped", out_bodies, out_joints, gravity=chain.gravity)

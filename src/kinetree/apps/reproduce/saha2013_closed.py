@@ -37,7 +37,8 @@ def crank_motion(arm: System, times: Numbers) -> tuple[Numbers, Numbers, Numbers
         q = arm.assemble(np.array([SPEED * t, *q[1:]]), ["crank"])
         qd = arm.consistent_speeds(q, {"crank": SPEED})
         out.append((q, qd, arm.consistent_accelerations(q, qd, {"crank": 0.0})))
-    return tuple(np.array(x) for x in zip(*out, strict=True))  # type: ignore[return-value]
+    q, qd, qdd = (np.array(x) for x in zip(*out, strict=True))
+    return q, qd, qdd
 
 
 def figure_17(folder: Path) -> Outcome:

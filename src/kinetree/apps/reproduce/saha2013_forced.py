@@ -161,7 +161,8 @@ def _files(folder: Path, t: Numbers, forced: Numbers, controlled: Numbers, desig
 def _deviation(run: Trajectory, q: Numbers) -> tuple[float, float, float]:
     """Return the largest deviations up to 0.1, 0.3 and 0.5 s."""
     away = np.abs(run.q - q).max(axis=-1)
-    return tuple(float(away[run.t <= end + 1e-12].max()) for end in (0.1, 0.3, 0.5))  # type: ignore[return-value]
+    early, middle, late = (float(away[run.t <= end + 1e-12].max()) for end in (0.1, 0.3, 0.5))
+    return early, middle, late
 
 
 def _seen(run: Trajectory, q: Numbers) -> str:

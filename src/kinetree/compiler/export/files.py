@@ -215,8 +215,14 @@ def selftest_json(made: Exportable) -> str:
         for k in range(test.count)
     ]
     data: dict[str, Any] = {
-        "kinetree": VERSION, "model": made.model, "function": identifier(unit.name), "hash": made.hash,
-        "dtype": made.dtype, "summary": made.summary, "extents": extents(unit) if isinstance(unit, Kernel) else [],
-        "arrays": arrays, "samples": samples,
-    }  # fmt: skip
+        "kinetree": VERSION,
+        "model": made.model,
+        "function": identifier(unit.name),
+        "hash": made.hash,
+        "dtype": made.dtype,
+        "summary": made.summary,
+        "extents": extents(unit) if isinstance(unit, Kernel) else [],
+        "arrays": arrays,
+        "samples": samples,
+    }
     return json.dumps(data, indent=1, allow_nan=False) + "\n"

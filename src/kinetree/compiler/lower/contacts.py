@@ -207,8 +207,13 @@ def motion_program(mechanism: Mechanism) -> Program:
     """
     nc, nv = len(candidate_names(mechanism)), mechanism.nv
     shapes = {
-        "gap": (nc,), "velocity": (nc, 3), "bias": (nc, 3), "J": (nc, 3, nv), "points": (nc, 3), "axes": (nc, 3, 3),
-    }  # fmt: skip
+        "gap": (nc,),
+        "velocity": (nc, 3),
+        "bias": (nc, 3),
+        "J": (nc, 3, nv),
+        "points": (nc, 3),
+        "axes": (nc, 3, 3),
+    }
 
     def page(given: dict[str, Any]) -> tuple:
         return contact.contact_motion(ClosedTree(mechanism, given))

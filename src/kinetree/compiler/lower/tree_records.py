@@ -20,7 +20,7 @@ from ...algebra.propagation import Propagation
 from ...algebra.rotations import ONE, Planar, Rotation, constant, snap_to_axes
 from ...algebra.scalars import cos, is_number, sin
 from ...algebra.spatial import Motion, Twist, TwistRate, Wrench
-from ...algebra.vectors import Vector, add, cross, from_moments, matmul, sub, times, transpose
+from ...algebra.vectors import Vector, add, cross, from_moments, matmul, sub, times, to_vector, transpose
 from ...model.checks import JOINT_SPRING, coefficient_names, require_flat, spring_joint
 from ...model.mechanism import Mechanism, kept_with_mechanism, resolve_parts
 from ...model.parts import Frame, Placement
@@ -252,7 +252,7 @@ def constant_loops(mechanism: Mechanism) -> list[tuple]:
 def clear_rounding(r: Vector) -> Vector:
     """Return a vector with entries set to zero that are rounding errors relative to the largest."""
     size = max((abs(x) for x in r if is_number(x)), default=0.0)
-    return tuple(0.0 if is_number(x) and abs(x) <= NOISE * size else x for x in r)  # type: ignore[return-value]
+    return to_vector(0.0 if is_number(x) and abs(x) <= NOISE * size else x for x in r)
 
 
 # --- Records of contacts: the frames of the surface (a) and of the shape (b), and the bodies between them ---

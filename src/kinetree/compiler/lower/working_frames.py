@@ -17,7 +17,7 @@ import numpy as np
 
 from ... import joints as joint_kinds
 from ...algebra.rotations import Planar, Rotation, constant
-from ...algebra.vectors import IDENTITY, ZERO, Matrix, Vector
+from ...algebra.vectors import IDENTITY, ZERO, Matrix, Vector, to_matrix, to_vector
 from ...joints import ROTATION, TRANSLATION
 from ...model.mechanism import Mechanism, resolve_parts
 
@@ -125,7 +125,7 @@ def chosen_frames(mechanism: Mechanism) -> list[WorkingFrame]:
             axes = _facing(axes, z, origin, joints[child])
         elif _is(joint, ROTATION):
             axes = _with_x(axes, z, np.array(resolve_parts(mechanism.bodies[i].com, values), dtype=float))
-        out.append(WorkingFrame(_tuples(axes), tuple(map(float, origin))))  # type: ignore[arg-type]
+        out.append(WorkingFrame(_tuples(axes), to_vector(map(float, origin))))
     return out
 
 
@@ -192,7 +192,8 @@ def split_rotation(rotation: Matrix) -> tuple[Rotation, tuple[float, float]]:
 
 def _pair(c: float, s: float, size: float) -> tuple[float, float]:
     """Return c / size and s / size, cleared of rounding errors."""
-    return tuple(map(float, _cleared([c / size, s / size])))  # type: ignore[return-value]
+    c, s = map(float, _cleared([c / size, s / size]))
+    return c, s
 
 
 def _planar_factors(k: int, c: float, s: float) -> tuple:
@@ -210,4 +211,4 @@ def _cleared(x, scale: float = 1.0):
 
 
 def _tuples(m) -> Matrix:
-    return tuple(tuple(map(float, row)) for row in m)  # type: ignore[return-value]
+    return to_matrix(map(float, row) for row in m)

@@ -19,7 +19,7 @@ from ...algebra.columns import Column, column_matrix, columns
 from ...algebra.rotations import constant, snap_to_axes
 from ...algebra.scalars import NOISE as SNAP
 from ...algebra.scalars import is_number
-from ...algebra.vectors import transpose
+from ...algebra.vectors import to_vector, transpose
 from ...model.mechanism import Mechanism, resolve_parts
 from ...model.parts import GROUND, Placement
 from ...model.topology import path
@@ -277,7 +277,7 @@ def shared_numbers(b: Bodies, frame: str | None) -> dict[str, Any]:
         return out
     record: Any = Ground()
     if len(b.index):
-        own = WorkingFrame(_tuples(b.axes[-1]), tuple(map(float, b.origins[-1])))  # type: ignore[arg-type]
+        own = WorkingFrame(_tuples(b.axes[-1]), to_vector(map(float, b.origins[-1])))
         record = SimpleNamespace(frame=own, to_work=constant(snap_to_axes(transpose(own.axes))))
     return out | frame_numbers(FrameRecord(resolve_parts(b.mechanism.frame(frame), values), record))
 

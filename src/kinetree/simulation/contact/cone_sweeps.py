@@ -189,7 +189,8 @@ class Sweeps:
         size = (a * a + b * b).sqrt()
         onto = (size > 0.0).where(grip / size, 0.0)
         slips = (grip > 0.0) & (size > 0.0)
-        return tuple(sticks.where(y, slips.where(z * onto, 0.0)) for y, z in ((s1, a), (s2, b)))  # type: ignore[return-value]
+        f1, f2 = (sticks.where(y, slips.where(z * onto, 0.0)) for y, z in ((s1, a), (s2, b)))
+        return f1, f2
 
 
 def _shifted(k: Builder, S, x, a: Value, b: Value) -> tuple[Value, Value]:

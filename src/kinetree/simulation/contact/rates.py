@@ -122,9 +122,14 @@ def contact_programs(
 
 
 def step_motion(
-    mechanism: Mechanism, trace: Trace, inputs: list[Array], given: dict[str, Any], forces: Sequence[Force],
-    control: Controller | None, dtype: str,
-) -> tuple[Tree, list[Scalar], dict[str, list[Scalar]]]:  # fmt: skip
+    mechanism: Mechanism,
+    trace: Trace,
+    inputs: list[Array],
+    given: dict[str, Any],
+    forces: Sequence[Force],
+    control: Controller | None,
+    dtype: str,
+) -> tuple[Tree, list[Scalar], dict[str, list[Scalar]]]:
     """Return the tree in the middle of a step, qdd without impulses, and the state at its end.
 
     The end takes the change of the velocities by impulses, which is among the given inputs.

@@ -83,9 +83,15 @@ class Expansion:
     """
 
     def __init__(
-        self, k: Builder, found: Block, arrays: Sequence[Array], cone: LaneCone, u: Entries, arrival: Entries,
+        self,
+        k: Builder,
+        found: Block,
+        arrays: Sequence[Array],
+        cone: LaneCone,
+        u: Entries,
+        arrival: Entries,
         lift: Callable[[Value], Value],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Declare the memory; u are velocities of the solver, and the block `found` consists of arrays."""
         self.k, self.cone, self.u, self.arrival, self.lift, starts = k, cone, u, arrival, lift, starts_of(arrays)
         self.restitution, self.strikes = Entries(found, starts[EXPANSION]), Entries(found, starts[STRIKES])

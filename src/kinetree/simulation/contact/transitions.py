@@ -89,8 +89,8 @@ def _impulses(given: Coefficients, W, before, which, e) -> tuple[np.ndarray, tup
     b[:, 0] -= np.where(poisson, 0.0, leaving_velocity(e, closing))
     floor = np.where(poisson, expansion_impulse(e, first.forces[:, 0]), 0.0)
     second = solve(ConeProblem.of(W, b, mu, floor=floor))
-    worst = tuple(max(x, y) for x, y in zip(first.residuals, second.residuals, strict=True))
-    return first.forces + second.forces, worst  # type: ignore[return-value]
+    gap, cone, slip = map(max, first.residuals, second.residuals)
+    return first.forces + second.forces, (gap, cone, slip)
 
 
 def _gain(W, before, impulses) -> float:

@@ -265,9 +265,14 @@ class EventDrivenRun:
 
         with np.errstate(all="ignore"):
             solver: Any = getattr(integrate, self.pair)(
-                rate, self.t, np.concatenate(self.y), end, rtol=settings.rtol, atol=settings.atol,
+                rate,
+                self.t,
+                np.concatenate(self.y),
+                end,
+                rtol=settings.rtol,
+                atol=settings.atol,
                 max_step=max(LONGEST * (end - self.times[0]), 1e-12),
-            )  # fmt: skip
+            )
         while solver.status == "running":
             if self.steps >= settings.most:
                 raise RunStopped(Ending(Outcome.TOO_MANY, last=float(self.t)))

@@ -170,9 +170,15 @@ class March:
         self._roots = floating_roots(mechanism)
 
     def run(
-        self, q0: Numbers, qd0: Numbers, times: Numbers, settings: Settings, parameters: Numbers | None = None,
-        *, progress: Callable[[float], None] | None = None,
-    ) -> Run:  # fmt: skip
+        self,
+        q0: Numbers,
+        qd0: Numbers,
+        times: Numbers,
+        settings: Settings,
+        parameters: Numbers | None = None,
+        *,
+        progress: Callable[[float], None] | None = None,
+    ) -> Run:
         """Integrate from states [..., nq], [..., nv] over the times."""
         more = parameter_arguments(parameters)
         if parameters is not None:

@@ -142,9 +142,15 @@ def adaptive_piece(stepper: RunStepper, run: Run, settings: Settings, parameters
             most = pace.budget if pace.check is None else min(pace.budget, pace.check.left(float(run.steps)))
             given = (run.step, np.minimum(left, most), begin)
             q, qd, *end, report = _call(
-                stepper, state, parameters, (times, settings.rtol, settings.atol), given, threads, pace,
+                stepper,
+                state,
+                parameters,
+                (times, settings.rtol, settings.atol),
+                given,
+                threads,
+                pace,
                 lambda r: (r[..., 1] + r[..., 2]).max(),
-            )  # fmt: skip
+            )
             evaluations, accepted, rejected, code, reached, step = (report[..., k] for k in range(report.shape[-1]))
             if first and not code.any():  # the usual case: all runs have reached the end of the piece
                 _store(stepper, run, (q, qd), slice(start + 1, stop + 1), parameters)

@@ -203,9 +203,14 @@ class ManyContactRuns(ContactRuns):
     """Runs with many contacts, in loops over those that are near their surfaces."""
 
     def __init__(
-        self, program: Program, method: ManyContacts, quaternions: Sequence[int], closing: Program | None, dtype: str,
+        self,
+        program: Program,
+        method: ManyContacts,
+        quaternions: Sequence[int],
+        closing: Program | None,
+        dtype: str,
         most: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Declare the memory of at most so many contacts of a run that are near at the same time."""
         super().__init__(program, method, quaternions, closing, dtype)
         self.slots = Slots(self.k, method, dtype, most)

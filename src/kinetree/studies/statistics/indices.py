@@ -114,9 +114,15 @@ def scheme_from(given: dict[str, Any]) -> Scheme:
     """Return a scheme from plain data."""
     bounds = tuple((float(a), float(b)) for a, b in given["bounds"])
     return Scheme(
-        given["method"], tuple(given["names"]), bounds, tuple(given["kinds"]), given["samples"], given["seed"],
-        given["second_order"], given["levels"],
-    )  # fmt: skip
+        given["method"],
+        tuple(given["names"]),
+        bounds,
+        tuple(given["kinds"]),
+        given["samples"],
+        given["seed"],
+        given["second_order"],
+        given["levels"],
+    )
 
 
 def _sobol(study: Study, scheme: Scheme, y: Numbers, whole: NDArray[np.bool_], level: float, seed: int):

@@ -232,9 +232,15 @@ def _tan(w: Writer, x: str) -> str:
 
 
 WRITERS: dict[str, Callable[..., str]] = {
-    "exp": _exp, "log": _log, "atan2": _atan2, "asin": _asin, "acos": _acos, "atan": _atan, "tan": _tan,
+    "exp": _exp,
+    "log": _log,
+    "atan2": _atan2,
+    "asin": _asin,
+    "acos": _acos,
+    "atan": _atan,
+    "tan": _tan,
     "revolution": revolution,
-}  # fmt: skip
+}
 
 
 def call(w: Writer, name: str, arguments: list[str]) -> str:

@@ -321,14 +321,24 @@ class Text:
 # --- The floating-point exception flags of the processor, which NumPy reads after every call ---
 
 ALL = {
-    "x86_64": 0x3D, "amd64": 0x3D, "aarch64": 0x1F, "arm64": 0x1F, "riscv64": 0x1F,
-    "ppc64le": 0x3E000000, "s390x": 0x00F80000,
-}  # fmt: skip
+    "x86_64": 0x3D,
+    "amd64": 0x3D,
+    "aarch64": 0x1F,
+    "arm64": 0x1F,
+    "riscv64": 0x1F,
+    "ppc64le": 0x3E000000,
+    "s390x": 0x00F80000,
+}
 """FE_ALL_EXCEPT of <fenv.h> by machine: invalid, divide by zero, overflow, underflow, inexact."""
 INEXACT = {
-    "x86_64": 0x20, "amd64": 0x20, "aarch64": 0x10, "arm64": 0x10, "riscv64": 0x01,
-    "ppc64le": 0x02000000, "s390x": 0x00080000,
-}  # fmt: skip
+    "x86_64": 0x20,
+    "amd64": 0x20,
+    "aarch64": 0x10,
+    "arm64": 0x10,
+    "riscv64": 0x01,
+    "ppc64le": 0x02000000,
+    "s390x": 0x00080000,
+}
 """FE_INEXACT of <fenv.h> by machine, which almost every operation raises."""
 WINDOWS, INEXACT_ON_WINDOWS = 0x1F, 0x01
 """FE_ALL_EXCEPT and FE_INEXACT of the Universal C Runtime, the same on every machine."""

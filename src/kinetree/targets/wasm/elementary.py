@@ -128,9 +128,12 @@ def _far(table: int, high: int) -> bytes:
         local.get k
         """
     variables = {
-        **dict.fromkeys(("bits", "m", "w", "top", "next", "shift"), "i64"), "at": "i32", "k": "i32", "f": "f64",
+        **dict.fromkeys(("bits", "m", "w", "top", "next", "shift"), "i64"),
+        "at": "i32",
+        "k": "i32",
+        "f": "f64",
         "g": "f64",
-    }  # fmt: skip
+    }
     return routine({"x": "f64"}, variables, source, {"high": high})
 
 

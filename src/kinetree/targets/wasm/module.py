@@ -64,8 +64,14 @@ def _plain() -> dict[str, bytes]:
     return out | {name: bytes([0xFC, k]) for name, k in zip(saturating, (0, 2, 4, 6), strict=True)}
 
 
-INDEXED = {"br": b"\x0c", "br_if": b"\x0d", "call": b"\x10", "local.get": b"\x20", "local.set": b"\x21",
-           "local.tee": b"\x22"}  # fmt: skip
+INDEXED = {
+    "br": b"\x0c",
+    "br_if": b"\x0d",
+    "call": b"\x10",
+    "local.get": b"\x20",
+    "local.set": b"\x21",
+    "local.tee": b"\x22",
+}
 """The instructions with an index: of a label, a function or a local variable."""
 
 BLOCKS = {"block": b"\x02\x40", "loop": b"\x03\x40", "if": b"\x04\x40"}

@@ -74,9 +74,15 @@ MOST = 64
 
 
 def build(
-    studio: Studio, rows: Any, convention: Any = "standard", gravity: Any = (0.0, 0.0, -9.81), name: Any = "robot",
-    tool: Any = None, frames: Any = (), q: Any = None,
-) -> dict[str, Any]:  # fmt: skip
+    studio: Studio,
+    rows: Any,
+    convention: Any = "standard",
+    gravity: Any = (0.0, 0.0, -9.81),
+    name: Any = "robot",
+    tool: Any = None,
+    frames: Any = (),
+    q: Any = None,
+) -> dict[str, Any]:
     """Open the mechanism of a DH table; the arguments are those of `from_dh`, with angles in radians.
 
     `q` are the coordinates at first, by default zeros.

@@ -91,9 +91,14 @@ def simulate(
     frames = 60.0 if seconds * 60 < MOST else MOST / (seconds + 1.0)
     times = np.linspace(0.0, seconds, round(seconds * frames) + 1)
     run = simulated(
-        system, *start, times=times, control=_control(system, drives), progress=studio.report, **values,
+        system,
+        *start,
+        times=times,
+        control=_control(system, drives),
+        progress=studio.report,
+        **values,
         **_run_options(options),
-    )  # fmt: skip
+    )
     return {"run": run_frames(run, even_frames(run, frames)[0], None)}
 
 
@@ -136,9 +141,15 @@ def batch(
     starts = np.asarray(system.integrate(np.broadcast_to(q0, (count, system.nq)), moved))
     times = np.linspace(0.0, seconds, number)
     run = simulated(
-        system, *_start(system, starts, qd0 + faster, values), times=times, dt=_positive(dt, "the step", seconds),
-        control=_control(system, drives), threads=0, progress=studio.report, **values,
-    )  # fmt: skip
+        system,
+        *_start(system, starts, qd0 + faster, values),
+        times=times,
+        dt=_positive(dt, "the step", seconds),
+        control=_control(system, drives),
+        threads=0,
+        progress=studio.report,
+        **values,
+    )
     name = frame if frame is not None else last_frame(system.mechanism)
     points = np.asarray(system.pose(run.q, name, **values))[..., :3, 3]
     good = np.isfinite(run.q).all(axis=(1, 2))
