@@ -18,6 +18,7 @@ from ..algebra.rotations import Rotation
 from ..algebra.scalars import is_number
 from ..algebra.spatial import Wrench
 from ..algebra.vectors import ZERO, add, dot, scale, sub
+from ..model.parts import GROUND
 from . import states
 from .closure import of_row
 from .energy import whole
@@ -67,6 +68,23 @@ def floating_roots(tree, own: frozenset[int] = frozenset()) -> list[Root]:
 def floats(tree, own: frozenset[int] = frozenset()) -> bool:
     """Return whether a tree has floating roots."""
     return bool(floating_roots(tree, own))
+
+
+def kept_by_loops(tree, own: frozenset[int] = frozenset()) -> tuple[frozenset[int], frozenset[int]] | None:
+    """Return the entries in q and qd of the translations of roots each of whose loops is within one tree.
+
+    Such loops have the same gaps wherever the tree is, and closing them does not move its center of mass. None if
+    nothing floats, or if a loop or coupling also takes part in where a tree is.
+    """
+    m, roots = tree.mechanism, floating_roots(tree, own)
+    at: dict[str, str | None] = {GROUND: None}
+    names = {root.record.joint.name for root in roots}
+    for joint in m.joints:
+        at[joint.child] = joint.name if joint.name in names else at[joint.parent]
+    moved = {name.split(".")[0] for x in m.couplings for name in (x.joint, *(other for other, _ in x.terms))}
+    if not roots or names & moved or any(at[x.body_a] != at[x.body_b] for x in m.loops):
+        return None
+    return frozenset(k for root in roots for k in root.q), frozenset(k for root in roots for k in root.qd)
 
 
 def translations(tree, own: frozenset[int] = frozenset()) -> frozenset[int]:

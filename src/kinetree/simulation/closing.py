@@ -35,6 +35,7 @@ from ..runtime.native import native_kernel
 from ..system import System
 from .acting.drives import Drives
 from .methods.lane_states import closed_states_kernel
+from .methods.protocol import Kept
 from .outcomes import Ending, Outcome
 from .run_states import Run
 
@@ -228,15 +229,17 @@ def closing_program(
     *,
     drives: Drives | None = None,
     dtype: str = "float64",
+    kept: Kept | None = None,
 ) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (q, qd, gap) of one step of Newton's method on the loops.
 
     The resulting q is one step nearer to a closed position. The resulting qd keeps the loops closed at the given q. The
     gap is the largest residual at the given q, relative to the allowed gap. Locked degrees of freedom do not change.
-    Those of `drives` become the ones of the time t, and the gap is above 1 until they are.
+    Those of `drives` become the ones of the time t, and the gap is above 1 until they are. Entries that are `kept` pass
+    as they are: the translations of centered states, on which the gaps do not depend.
     """
-    plain = not locked and drives is None and dtype == "float64"
-    return _plain_closing(mechanism) if plain else _closing(mechanism, locked, drives, dtype)
+    plain = not locked and drives is None and dtype == "float64" and kept is None
+    return _plain_closing(mechanism) if plain else _closing(mechanism, locked, drives, dtype, kept)
 
 
 @kept_with_mechanism
@@ -245,7 +248,9 @@ def _plain_closing(mechanism: Mechanism) -> Program:
     return _closing(mechanism, frozenset(), None, "float64")
 
 
-def _closing(mechanism: Mechanism, locked: frozenset[int], drives: Drives | None, dtype: str) -> Program:
+def _closing(
+    mechanism: Mechanism, locked: frozenset[int], drives: Drives | None, dtype: str, kept: Kept | None = None
+) -> Program:
     trace = Trace()
     inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
     if mechanism.free_parameters:
@@ -261,6 +266,9 @@ def _closing(mechanism: Mechanism, locked: frozenset[int], drives: Drives | None
     for k in () if drives is None else drives.q:
         off = before[k] - given["q"][k]
         gap = where((off < 0.0) | (0.0 < off), where(gap > 2.0, gap, 2.0), gap)
+    if kept is not None:
+        there = [x if k in kept[0] else y for k, (x, y) in enumerate(zip(given["q"], there, strict=True))]
+        speed = [x if k in kept[1] else y for k, (x, y) in enumerate(zip(given["qd"], speed, strict=True))]
     outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)), Array("gap", (1,)))
     return Program.of_trace("closing", inputs, outputs, trace, [there, speed, [gap]])
 

@@ -16,7 +16,7 @@ from ...dynamics import centered, states
 from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ..closing import Baumgarte, Loops, Minimal, close_from_locked, locked_by
-from ..methods.protocol import Centering, Scheme
+from ..methods.protocol import Centering, Kept, Scheme
 from .drives import Drives, driven_of, drives_of
 from .instants import Controller, Force, Instant
 
@@ -47,11 +47,13 @@ def euler_step(
     *,
     loops: Loops | None = None,
     dtype: str = "float64",
+    ends_centered: bool = False,
 ) -> Program:
     """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit Euler step.
 
     Velocities are advanced first, then the coordinates with the new velocities. Coordinates follow the motion of each
-    joint, so that quaternions keep their unit length. Floating trees take the step with their centers of mass.
+    joint, so that quaternions keep their unit length. Floating trees take the step with their centers of mass, and
+    the result is the centered state if it `ends_centered`.
     """
     trace = Trace()
     inputs = [*rate_inputs(mechanism), Array("h", (1,))]
@@ -60,7 +62,7 @@ def euler_step(
     z, u = centered.center(Tree(mechanism, more | {"q": now.q, "qd": now.qd}), own)
     u = [v + h * a for v, a in zip(u, _centered_accelerations(now, control, loops, own), strict=True)]
     z = centered.integrate(Tree(mechanism, more | {"q": z, "qd": [h * v for v in u]}), own)
-    if _floats(mechanism, own):
+    if _floats(mechanism, own) and not ends_centered:
         z, u = _uncentered(mechanism, more | {"t": [now.t + h], "q": z, "qd": u}, own, drives_of(control))
     return _program("euler", mechanism, inputs, trace, z, u)
 
@@ -89,16 +91,36 @@ def centered_scheme(
     scheme: Scheme, mechanism: Mechanism, control: Controller | None = None, loops: Loops | None = None
 ) -> Scheme:
     """Return a method with the Centering of a mechanism, if it takes one and the mechanism has floating trees."""
-    own = _own(mechanism, control, loops)
-    if scheme.make_program is not centered_rates or not _floats(mechanism, own):
+    own, drives = _own(mechanism, control, loops), drives_of(control)
+    if scheme.make_program not in (centered_rates, euler_step) or not _floats(mechanism, own):
         return scheme
-    made = []
-    for name, convert in (("center", _centered), ("uncenter", _uncentered)):
-        trace, inputs = Trace(), rate_inputs(mechanism)
-        q, qd = convert(mechanism, _given(trace, inputs), own, drives_of(control))
-        outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)))
-        made.append(Program.of_trace(name, inputs, outputs, trace, [q, qd]))
-    return scheme.centered(Centering(*made))
+    kept = kept_by_closing(mechanism, loops, own)
+    uncenter = _conversion("uncenter", _uncentered, mechanism, own, drives)
+    if scheme.make_program is euler_step:
+        return scheme if kept is None else scheme.centered(Centering(None, uncenter, kept))
+    return scheme.centered(Centering(_conversion("center", _centered, mechanism, own, drives), uncenter, kept))
+
+
+def uncentering(mechanism: Mechanism) -> Centering | None:
+    """Return the way back from centered states, for steps that end there because loops are closed; None for others."""
+    kept = kept_by_closing(mechanism)
+    if kept is None:
+        return None
+    return Centering(None, _conversion("uncenter", _uncentered, mechanism, frozenset(), None), kept)
+
+
+def kept_by_closing(mechanism: Mechanism, loops: Loops | None = None, own: frozenset[int] = frozenset()) -> Kept | None:
+    """Return the entries of centered states that stay while loops are closed; None if these are closed later."""
+    if not mechanism.closures or not (loops is None or loops.projects):
+        return None
+    return centered.kept_by_loops(Tree(mechanism, _given(Trace(), rate_inputs(mechanism))), own)
+
+
+def _conversion(name: str, convert: Callable, mechanism: Mechanism, own: frozenset[int], drives: Drives | None):
+    trace, inputs = Trace(), rate_inputs(mechanism)
+    q, qd = convert(mechanism, _given(trace, inputs), own, drives)
+    outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)))
+    return Program.of_trace(name, inputs, outputs, trace, [q, qd])
 
 
 def _own(mechanism: Mechanism, control: Any, loops: Loops | None) -> frozenset[int]:

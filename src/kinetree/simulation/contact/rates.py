@@ -36,7 +36,7 @@ from ...dynamics import centered, contact
 from ...model.contacts import ContactNumbers
 from ...model.mechanism import Mechanism
 from ..acting.instants import Controller, Force
-from ..acting.rates import apply_forces, rate_inputs
+from ..acting.rates import apply_forces, kept_by_closing, rate_inputs
 from .cone_programs import GRIP, IMPULSE, cone_inputs
 from .restitution import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES, expands, leaving_velocity
 from .slots import CHANGE
@@ -132,7 +132,8 @@ def step_motion(
 ) -> tuple[Tree, list[Scalar], dict[str, list[Scalar]]]:
     """Return the tree in the middle of a step, qdd without impulses, and the state at its end.
 
-    The end takes the change of the velocities by impulses, which is among the given inputs.
+    The end takes the change of the velocities by impulses, which is among the given inputs. It is a centered state
+    where loops are closed in these (`rates.uncentering`).
     """
     (h,), qd = given["h"], given["qd"][: mechanism.nv]
     more = {name: given[name] for name in ("parameters",) if name in given}
@@ -149,7 +150,7 @@ def step_motion(
     after = [v + h * a + dv for v, a, dv in zip(qd, qdd, given[CHANGE], strict=True)]
     _, u = centered.center(tree_at(q=middle, qd=after))
     z = centered.integrate(tree_at(q=z, qd=[h * 0.5 * v for v in u]))
-    ended, leaving = centered.uncenter(tree_at(q=z, qd=u))
+    ended, leaving = (z, u) if kept_by_closing(mechanism) else centered.uncenter(tree_at(q=z, qd=u))
     return tree, qdd, {"q_end": ended, "qd_end": leaving}
 
 

@@ -22,7 +22,7 @@ from ..acting.drives import drives_of
 from ..acting.instants import Instant
 from ..acting.rates import LONGEST, centered_scheme, jacobian_of, measure_program
 from ..closing import Baumgarte, closing_program, locked_by
-from ..methods.protocol import Centering, Scheme
+from ..methods.protocol import Scheme
 from ..methods.reverse_steps import Reversed, adjoint_kernel
 from ..methods.table import names_of
 from ..methods.tangent_states import Differentiated
@@ -105,14 +105,18 @@ def with_inputs_of(scheme: Scheme, program: Program) -> Scheme:
 
 def convert_centering(scheme: Scheme, change: Callable[[Program], Program]) -> Scheme:
     """Return a method with the Programs of its Centering changed."""
-    pair = [change(x) for x in conversions_of(scheme)]
-    return scheme.centered(Centering(*pair)) if pair else scheme
+    now = scheme.centering
+    if now is None:
+        return scheme
+    center = None if now.center is None else change(now.center)
+    return scheme.centered(replace(now, center=center, uncenter=change(now.uncenter)))
 
 
 def conversions_of(scheme: Scheme) -> tuple[Program, ...]:
     """Return the Programs of the Centering of a method; none without one."""
     centering = scheme.centering
-    return () if centering is None else (centering.center, centering.uncenter)
+    pair = () if centering is None else (centering.center, centering.uncenter)
+    return tuple(x for x in pair if x is not None)
 
 
 def cost_of(problem: Problem, function: Callable[[Instant], Scalar], *, torques: bool) -> Program:
@@ -140,8 +144,11 @@ def closing_of(problem: Problem, program: Program, *, start: bool = False) -> Pr
     p, drives = problem, drives_of(problem.control)
     if drives is None and (not p.mechanism.closures or (isinstance(p.loops, Baumgarte) and not start)):
         return None
-    locked = frozenset() if start else locked_by(p.loops)
-    return closing_program(p.mechanism, locked, drives=drives).with_inputs(program.inputs, {})
+    if start:
+        return closing_program(p.mechanism, drives=drives).with_inputs(program.inputs, {})
+    centering = scheme_of(p).centering
+    kept = centering.kept if centering else None
+    return closing_program(p.mechanism, locked_by(p.loops), drives=drives, kept=kept).with_inputs(program.inputs, {})
 
 
 def differentiate_program(program: Program, parameters: Sequence[int]) -> Differentiated:
@@ -255,7 +262,8 @@ def _compiled(p: Problem, scheme: Scheme, cost: Program | None, end: Program | N
     plain = rates_of(p, torques=torques)
     program, closing, scheme = plain, closing_of(p, plain), with_inputs_of(scheme, plain)
     if cost is not None:
-        program = with_cost(plain, cost, *conversions_of(scheme)[1:])
+        around = scheme.centering
+        program = with_cost(plain, cost, around.uncenter if around and around.center else None)
         closing, scheme = None if closing is None else passing_cost(closing), convert_centering(scheme, passing_cost)
     quaternions = tuple(quaternion_places(p.mechanism))
     held = p.system.nv if torques and not scheme.adaptive else 0  # those of adaptive steps are parameters of each call

@@ -26,7 +26,7 @@ from ...runtime.native import native
 from ..acting.drives import drives_of
 from ..acting.instants import Controller, Force
 from ..acting.joint_forces import JointDamper, JointFriction, JointSpring, require_flat
-from ..acting.rates import loads_and_drives
+from ..acting.rates import kept_by_closing, loads_and_drives
 from ..acting.sampled import Law
 from ..arguments import spread
 from ..closing import LongCloser, Loops
@@ -168,6 +168,7 @@ class March:
         self._before: State | None = None
         self._evaluations = 0
         self._roots = floating_roots(mechanism)
+        self._keeps = bool(self._roots) and kept_by_closing(mechanism) is not None
 
     def run(
         self,
@@ -209,7 +210,7 @@ class March:
             for m in range(count):
                 q, qd = self._step(times[j] + m * span / count, span / count, q, qd, more)
                 if self._closer is not None:
-                    q, qd = self._closer.close(q, qd, *more)
+                    q, qd = self._closed(q, qd, more)
                 result.stop = Stop(float(times[j] + (m + 1) * span / count), q, qd)
             result.stop = None
             result.q[..., j + 1, :], result.qd[..., j + 1, :] = q, qd
@@ -222,6 +223,17 @@ class March:
             progress((times[j + 1] - times[0]) / (times[-1] - times[0]))
             if not np.any(good):
                 break
+
+    def _closed(self, q, qd, more: tuple) -> State:
+        """Return a state with its loops closed; those within floating trees leave centers of mass alone."""
+        assert self._closer is not None
+        if not self._keeps:
+            return self._closer.close(q, qd, *more)
+        before = self._centered(q, qd, more)
+        after = self._centered(*self._closer.close(q, qd, *more), more)
+        z = _replaced(after[0], [(r.places, before[0][..., r.places]) for r in self._roots])
+        u = _replaced(after[1], [(r.labels, before[1][..., r.labels]) for r in self._roots])
+        return self._uncentered(z, u, more)
 
     def acting(self, t: Numbers, q: Numbers, qd: Numbers, parameters: Numbers | None) -> dict[str, Any]:
         """Return the loads at the samples of a run as fields of its Trajectory, [..., nt, .]."""

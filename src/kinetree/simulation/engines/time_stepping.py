@@ -14,6 +14,7 @@ from ...compiler.lower.contacts import candidate_names
 from ...contact_geometry.cone import DOUBTFUL
 from ...errors import Advice, InputError
 from ...model.scales import characteristic_length
+from ..acting.rates import uncentering
 from ..contact.cone_programs import IMPULSE
 from ..contact.cone_solves import ConeSolver, larger
 from ..contact.cone_sweeps import Entries
@@ -23,8 +24,9 @@ from ..contact.records import Doubt, contact_wrenches, doubtful
 from ..contact.slots import ManyContacts, Slots
 from ..contact.touching import motion_of_contacts, refuse_depth
 from ..events import Watch
-from ..methods.fixed_steps import REPORT, SETTINGS, steps_between
+from ..methods.fixed_steps import REPORT, SETTINGS, end_step, steps_between
 from ..methods.lane_states import RunsOfLanes
+from ..methods.protocol import Centering
 from ..methods.stepper import Stepper, stepper_of
 from ..problem import Problem
 from ..run_states import Run
@@ -52,6 +54,7 @@ class Moreau:
     meeting: Program
     pushing: Program
     ending: Program
+    centering: Centering | None = None
 
     adaptive, evaluations = False, 1
 
@@ -73,6 +76,7 @@ class ManyMoreau:
     """Time steps with many contacts, of which the near ones are computed."""
 
     contacts: ManyContacts
+    centering: Centering | None = None
 
     adaptive, evaluations = False, 1
 
@@ -86,7 +90,7 @@ class ManyMoreau:
     ) -> Kernel:
         """Return the same kernel, for so many near contacts as the memory of a processor allows."""
         most = MOST_OF_A_THREAD if in_registers else MOST
-        runs = ManyContactRuns(program, self.contacts, quaternions, closing, dtype, most)
+        runs = ManyContactRuns(program, self, quaternions, closing, dtype, most)
         return steps_between(runs, runs.step)
 
 
@@ -115,14 +119,15 @@ class ContactRuns(RunsOfLanes):
     def __init__(
         self,
         program: Program,
-        method: Moreau | ManyContacts,
+        rows: int,
+        centering: Centering | None,
         quaternions: Sequence[int],
         closing: Program | None,
         dtype: str,
     ) -> None:
         """Declare the memory of the state."""
         super().__init__("moreau", program, 1, quaternions, closing, dtype=dtype, shared=SETTINGS, report=REPORT)
-        self.rows, self.given = method.rows, sum(a.size for a in program.inputs)
+        self.rows, self.given, self.centering = rows, sum(a.size for a in program.inputs), centering
         self.first = self.n - self.rows - len(MEASURES)
         self.impulses, self.measures = Entries(self.y, self.first), Entries(self.y, self.first + self.rows)
 
@@ -150,8 +155,7 @@ class ContactRuns(RunsOfLanes):
         k.call("rates", self.inputs, self.found)
         self.push(h, begin + (number + 1.0) * h)
         k.call("ending", self.found, self.y)
-        self.normalize(self.y)
-        self.close_or_lose(self.y, begin + (number + 1.0) * h)
+        end_step(self, self.centering, begin + (number + 1.0) * h)
 
     def measure(self, found: Sequence[Value], end: Value) -> None:
         """Write the larger of the residuals of this step and of those before, and the steps in doubt."""
@@ -173,7 +177,7 @@ class FewContacts(ContactRuns):
         self, program: Program, method: Moreau, quaternions: Sequence[int], closing: Program | None, dtype: str
     ) -> None:
         """Declare the memory of the cone problem."""
-        super().__init__(program, method, quaternions, closing, dtype)
+        super().__init__(program, method.rows, method.centering, quaternions, closing, dtype)
         k, arrays = self.k, method.ending.inputs
         k.programs |= {"meeting": method.meeting, "pushing": method.pushing, "ending": method.ending}
         self.met, self.pushed = (sum(a.size for a in x.inputs) for x in (method.meeting, method.pushing))
@@ -205,15 +209,15 @@ class ManyContactRuns(ContactRuns):
     def __init__(
         self,
         program: Program,
-        method: ManyContacts,
+        method: ManyMoreau,
         quaternions: Sequence[int],
         closing: Program | None,
         dtype: str,
         most: int,
     ) -> None:
         """Declare the memory of at most so many contacts of a run that are near at the same time."""
-        super().__init__(program, method, quaternions, closing, dtype)
-        self.slots = Slots(self.k, method, dtype, most)
+        super().__init__(program, method.rows, method.centering, quaternions, closing, dtype)
+        self.slots = Slots(self.k, method.contacts, dtype, most)
         self.found, self.pushed = self.slots.found, self.slots.pushed
 
     def push(self, h: Value, end: Value) -> None:
@@ -285,9 +289,12 @@ def contact_stepper(problem: Problem) -> Stepper:
     else:
         parts = many_contacts(*given, measures=len(MEASURES), dtype=p.dtype)
         method = ManyMoreau(parts)
-    made = stepper_of(p.mechanism, parts.moving, method, p.loops, p.dtype, p.device)
-    closing = None if made.closing is None else widen_rates(made.closing, method.rows + len(MEASURES))
-    return replace(made, closing=closing)
+    more, centering = method.rows + len(MEASURES), uncentering(p.mechanism)
+    made = stepper_of(p.mechanism, parts.moving, replace(method, centering=centering), p.loops, p.dtype, p.device)
+    closing = None if made.closing is None else widen_rates(made.closing, more)
+    if centering is not None:
+        method = replace(method, centering=replace(centering, uncenter=widen_rates(centering.uncenter, more)))
+    return replace(made, method=method, closing=closing)
 
 
 def contact_fields(problem: Problem, ended: Run, whole: Run) -> Fields:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 from ...compiler.ir.program import Program
@@ -143,15 +144,27 @@ def whole_step(states: LaneStates, centering: Centering | None, advance: Step) -
 
     def step(begin: Value, h: Value, m: Value) -> None:
         number = k.number(m)
-        if centering:
+        if centering and centering.center:
             states.convert(centering.center, states.y, begin + number * h)
         advance(begin, h, m)
-        if centering:
-            states.convert(centering.uncenter, states.y, begin + (number + 1.0) * h)
-        states.normalize(states.y)
-        states.close_or_lose(states.y, begin + (number + 1.0) * h)
+        end_step(states, centering, begin + (number + 1.0) * h)
 
     return step
+
+
+def end_step(states: LaneStates, centering: Centering | None, now: Value, *, scales: bool = True) -> None:
+    """Write the scaling of quaternions, unless it was done, the closing of loops and the way back from centered states.
+
+    Loops are closed before the way back if they leave the centers of mass alone: the momentum then stays as it is.
+    """
+    early = centering is not None and centering.kept is None
+    if centering and early:
+        states.convert(centering.uncenter, states.y, now)
+    if scales:
+        states.normalize(states.y)
+    states.close_or_lose(states.y, now)
+    if centering and not early:
+        states.convert(centering.uncenter, states.y, now)
 
 
 def _stages(runs: LaneStates, method: Explicit) -> Advance:
@@ -196,13 +209,13 @@ class TimeStep(FixedSteps):
 
     name: str
     make_program: Callable[..., Program]
+    centering: Centering | None = None
 
     evaluations = memory = 1
-    centering = None  # a Program centers its states itself
 
     def centered(self, centering: Centering) -> TimeStep:
-        """Return the method itself."""
-        return self
+        """Return the method whose Program ends with a centered state; it begins with a plain one."""
+        return replace(self, make_program=partial(euler_step, ends_centered=True), centering=centering)
 
     def kernel(
         self, program: Program, quaternions: Sequence[int], closing: Program | None, *, dtype: str, in_registers: bool
@@ -222,13 +235,13 @@ class TimeStep(FixedSteps):
             states.inputs[place] = h
             states.rates(begin + number * h, 0)
             states.copy(states.stages, states.y)
-            states.close_or_lose(states.y, begin + (number + 1.0) * h)
+            end_step(states, self.centering, begin + (number + 1.0) * h, scales=False)
 
         return step
 
     def reverse_step(self, states: LaneStates, parameters: int) -> ReverseStep:
         """Return the writer of one step in reverse."""
-        return _ReverseTimeStep(states, 1, parameters, None)
+        return _ReverseTimeStep(states, 1, parameters, self.centering)
 
 
 class _ReverseTimeStep(ReverseStep):
@@ -238,7 +251,7 @@ class _ReverseTimeStep(ReverseStep):
         """Write the cotangent of the state before a step over the one after it."""
         self.copy(self.states.y, self.points)
         self.repeat_step(begin, h)
-        self.open_loops(begin + h)
+        self.reverse_end(begin + h)
         self.place(self.points, begin, h)
         self.pull("rates_back", self.cotangent)
         self.add_parameters(None)
@@ -253,6 +266,9 @@ class _ReverseTimeStep(ReverseStep):
         self.copy(states.stages, self.z)
 
     def scale(self, state: Block) -> None:
+        """Write nothing: the Program scales quaternions."""
+
+    def unscale(self) -> None:
         """Write nothing: the Program scales quaternions."""
 
     def place(self, state: Block, now: Any, h: Any) -> None:

@@ -27,15 +27,22 @@ Step = Callable[[Value, Value, Value], None]
 """The code of a step; its arguments are the time at the beginning of an interval, the length of a step, its number."""
 
 
+Kept = tuple[frozenset[int], frozenset[int]]
+"""Entries of q and of qd."""
+
+
 @dataclass(frozen=True)
 class Centering:
     """The Programs (t, q, qd[, parameters]) -> (q, qd) from a state to its centered one, and back.
 
-    Floating trees take a step in centered states: see dynamics/centered.py.
+    Floating trees take a step in centered states: see dynamics/centered.py. `center` is None for Programs that are a
+    step themselves and center their states. `kept` are the entries of q and qd that loops leave alone: these are then
+    closed before the way back, so that they do not change the momentum.
     """
 
-    center: Program
+    center: Program | None
     uncenter: Program
+    kept: Kept | None = None
 
 
 class Integrator(Protocol):
@@ -44,6 +51,11 @@ class Integrator(Protocol):
     @property
     def adaptive(self) -> bool:
         """Whether the method controls the length of its steps."""
+        ...
+
+    @property
+    def centering(self) -> Centering | None:
+        """The change to centered states around each step; None without one."""
         ...
 
     @property
@@ -67,11 +79,6 @@ class Scheme(Integrator, Protocol):
     @property
     def make_program(self) -> Callable[..., Program]:
         """The function of `acting.rates` that makes the Program to be integrated, from a mechanism and what acts."""
-        ...
-
-    @property
-    def centering(self) -> Centering | None:
-        """The change to centered states around each step; None without one."""
         ...
 
     @property

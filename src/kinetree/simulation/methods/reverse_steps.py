@@ -47,24 +47,36 @@ class ReverseStep:
 
     def write(self, begin: Value, h: Value) -> None:
         """Write the cotangent of the state before a step over the one after it."""
-        if self.centering:
+        center = self.centering.center if self.centering else None
+        if center:
             self.copy(self.states.y, self.begun)
-            self.states.convert(self.centering.center, self.states.y, begin)
+            self.states.convert(center, self.states.y, begin)
         self.repeat_step(begin, h)
-        if self.centering:
-            self.copy(self.z, self.ended)
-            self.states.convert(self.centering.uncenter, self.z, begin + h)
-        self.open_loops(begin + h)
-        self.unscale()
-        if self.centering:
-            self.pull_conversion(self.centering.uncenter, self.ended, begin + h)
+        self.reverse_end(begin + h)
         self.reverse_stages(begin, h)
-        if self.centering:
-            self.pull_conversion(self.centering.center, self.begun, begin)
+        if center:
+            self.pull_conversion(center, self.begun, begin)
+
+    def reverse_end(self, now: Value) -> None:
+        """Write `fixed_steps.end_step` in reverse: the cotangent of the sum of stages over that after the step."""
+        centering = self.centering
+        if centering and centering.kept:
+            self.states.copy(self.z, self.states.y)
+            self.scale(self.states.y)
+            self.states.close(self.states.y, now)
+            self.copy(self.states.y, self.ended)
+            self.pull_conversion(centering.uncenter, self.ended, now)
+        elif centering:
+            self.copy(self.z, self.ended)
+            self.states.convert(centering.uncenter, self.z, now)
+        self.open_loops(now)
+        self.unscale()
+        if centering and not centering.kept:
+            self.pull_conversion(centering.uncenter, self.ended, now)
 
     def pull_conversion(self, program: Program, state: Block, now: Value) -> None:
         """Write the cotangent of a state before a Program of a Centering over the one after it."""
-        self.place(state, now, None)
+        self.place(state, now, self.k.constant(0.0, Kind.LANE))
         self.pull(f"{program.name}_back", self.cotangent)
         self.add_parameters(None)
         self.copy(self.image, self.cotangent)

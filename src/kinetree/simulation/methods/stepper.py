@@ -121,7 +121,8 @@ def stepper_of(
 ) -> Stepper:
     """Return the native integrator of a Program of rates, or of one that is a step."""
     alone = drives is None and (isinstance(loops, Baumgarte) or not mechanism.closures)
-    closing = None if alone else closing_program(mechanism, locked_by(loops), drives=drives, dtype=dtype)
+    kept = scheme.centering.kept if scheme.centering else None
+    closing = None if alone else closing_program(mechanism, locked_by(loops), drives=drives, dtype=dtype, kept=kept)
     return Stepper(program, scheme, tuple(quaternion_places(mechanism)), dtype, closing, device)
 
 
