@@ -18,6 +18,7 @@ PLACES = {
     "mode_animation": "page.writer",
     "mode_page": "page.writer",
     "mode_run": "page.writer",
+    "plan_plot": "plots.pose_plots",
     "plot": "plots.trajectory_plots",
     "portraits": "plots.trajectory_plots",
     "replay": "page.writer",
@@ -29,6 +30,7 @@ PLACES = {
     "study_report": "reports.study_report_page",
     "system_html": "plots.notebook",
     "system_page": "page.writer",
+    "timing_plot": "plots.pose_plots",
     "workspace_plot": "plots.pose_plots",
 }
 """The module of each function, below `kinetree`."""

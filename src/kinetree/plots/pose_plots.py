@@ -1,4 +1,4 @@
-"""Figures of poses: the solutions of inverse kinematics as stick figures, and the points of a workspace."""
+"""Figures of poses and of planned motions: stick figures of solutions, points of a workspace, uses of limits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ..algebra.arrays import Numbers
 from ..errors import InputError
+from ..model.axes import axis_labels, axis_names
 from ..model.topology import path as path_of_body
 from .figures import COLORS, INK, _figure, _style, finish_figure
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ..analysis.balance import Balance
     from ..analysis.kinematics.all_solutions import AllSolutions
     from ..analysis.kinematics.workspace import Workspace
+    from ..planning.plan import Plan
+    from ..planning.time_optimal import TimedMotion
 
 
 MOST = 16
@@ -190,3 +193,52 @@ def _maps(found: Balance, shown: list[int]) -> Any:
     for axes in grid[-1]:
         axes.set_xlabel(f"{first}  [{found.over_units[0]}]")
     return figure
+
+
+# --- Planned motions ---
+
+
+def timing_plot(found: TimedMotion, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+    """Draw the speed along the path, and what is used of each limit over time, and return the figure."""
+    speed = np.gradient(found.s, found.t)
+    with _style():
+        figure = _figure((7.0, 5.0))
+        upper, lower = figure.subplots(2, 1)
+        upper.plot(found.s, speed, color=INK)
+        upper.set_xlabel("parameter of the path, s")
+        upper.set_ylabel("ds/dt  [1/s]")
+        upper.set_xlim(found.s[0], found.s[-1])
+        for k, label in enumerate(found.labels):
+            color, dash = COLORS[k % len(COLORS)], ("-", "--", "-.", ":")[k // len(COLORS) % 4]
+            lower.plot(found.t, found.usage[:, k], dash, color=color, linewidth=1.1, label=label)
+        lower.axhline(1.0, color="#808080", linewidth=0.8, zorder=1)
+        lower.set_xlabel("time  [s]")
+        lower.set_ylabel("part of the limit")
+        lower.set_xlim(found.t[0], found.t[-1])
+        lower.set_ylim(0.0, 1.08)
+        lower.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.0)
+        name = found.system.mechanism.name
+        text = heading if heading is not None else f"{name}: along the path in {found.duration:.4g} s"
+        figure.suptitle(text, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
+    return finish_figure(figure, path)
+
+
+def plan_plot(found: Plan, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+    """Draw positions, velocities and the torques of drives of a plan over time, and return the figure."""
+    m = found.system.mechanism
+    labels, units = axis_labels(m, 1), [unit for _, _, unit in axis_names(m, 1)]
+    places = range(found.system.nv)
+    rows = [("q", found.q, places, ""), ("qd", found.qd, places, "/s"), ("torque", found.tau, found.driven, None)]
+    with _style():
+        figure = _figure((6.4, 6.0))
+        for axes, (name, values, shown, suffix) in zip(figure.subplots(3, 1, sharex=True), rows, strict=True):
+            for k in shown:
+                axes.plot(found.t, values[:, k], color=COLORS[k % len(COLORS)], label=labels[k])
+            each = {("N" if units[k] == "m" else "N m") if suffix is None else units[k] + suffix for k in shown}
+            axes.set_ylabel(f"{name}  [{', '.join(sorted(each))}]")
+            axes.set_xlim(found.t[0], found.t[-1])
+            axes.legend(loc="best", fontsize=8.0)
+        figure.axes[-1].set_xlabel("time  [s]")
+        text = heading if heading is not None else f"{m.name}: least {found.minimizes} in {found.duration:.4g} s"
+        figure.suptitle(text, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
+    return finish_figure(figure, path)

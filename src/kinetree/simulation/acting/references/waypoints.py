@@ -234,7 +234,7 @@ class TimedPath:
 
     def __post_init__(self) -> None:
         """Read the path and the limits."""
-        path = _path(self.path, self.velocity)
+        path = read_path(self.path, self.velocity)
         if self.span is None and not isinstance(path, Table):
             raise InputError(
                 "span of TimedPath is missing: give the first and the last value of the parameter of the path",
@@ -364,25 +364,25 @@ def _points(x: Any, owner: str, key: str = "points") -> Numbers:
     return points
 
 
-def _path(x: Any, velocity: Any) -> Any:
-    """Return the path of a TimedPath as a reference."""
+def read_path(x: Any, velocity: Any, owner: str = "TimedPath") -> Any:
+    """Return a path as a reference: points become a spline by the lengths between them."""
     if isinstance(x, Mapping | str) or x is None:
-        raise InputError(f"path of TimedPath is {brief(x)}; give points, a Table or another reference", path=("path",))
+        raise InputError(f"path of {owner} is {brief(x)}; give points, a Table or another reference", path=("path",))
     if isinstance(x, Waypoints):
         if x.stop:
             raise InputError(
                 "these Waypoints stop at their points, along straight lines; give Waypoints other limits, or give "
-                "TimedPath their points, which it passes through along a spline",
+                f"{owner} their points, which it passes through along a spline",
                 path=("path",),
             )
         return x._passing.path
     if callable(x):
         return x
-    points = _points(x, "TimedPath", "path")
-    return Table(_chords(points, velocity), points, ends="not-a-knot")
+    points = _points(x, owner, "path")
+    return Table(chord_lengths(points, velocity), points, ends="not-a-knot")
 
 
-def _chords(points: Numbers, velocity: Any) -> Numbers:
+def chord_lengths(points: Numbers, velocity: Any) -> Numbers:
     """Return the lengths from the first point to each, in times of the fastest coordinate at its velocity limit."""
     limits = np.array(spread(numbers(velocity, argument("velocity", "TimedPath", "")), points.shape[1], "velocity"))
     steps = np.linalg.norm(np.diff(points, axis=0) / limits, axis=1)
