@@ -128,7 +128,7 @@ def test_an_acrobot_swings_up_and_is_followed():
     followed = kt.simulate(plan.system, plan.q[0] + [0.01, -0.01], duration=plan.duration, control=law)
     open_loop = kt.simulate(plan.system, plan.q[0] + [0.01, -0.01], duration=plan.duration, control=plan)
     missed, astray = (np.abs(x.q[-1] - plan.q[-1]).max() for x in (followed, open_loop))
-    assert missed < 0.05 and missed < 0.2 * astray
+    assert missed < 0.05 and missed < 0.4 * astray
 
 
 def test_two_links_in_least_time():
