@@ -1,7 +1,8 @@
-"""From recordings to equations W beta = tau: filters, regressors, delays, and drive gains."""
+"""From recordings to equations W beta = tau: filters, regressors, delays, drive gains, signs and zeros of positions."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from ...algebra.arrays import Numbers
 from ...algebra.vectors import from_moments
 from ...dynamics.regressor import COUNT
 from ...errors import InputError
+from ...model.axes import axis_names
 from ...model.parts import Body
 from ...runtime.compiled import CompiledMechanism
 from ..loops.driven_motion import nearest_motion
@@ -35,8 +37,40 @@ DELAY_GAIN = 25.0
 SWEEPS, STEPS = 3, 30
 BETTER = 1.5
 """The factor by which the residual must fall for the signs of torques to count as reversed."""
+POOR_FRAME, MOST_TURNED = 0.06, 8
+"""The residual above which zeros are tried, and the number of joints of which."""
+ALONE = 0.8
+"""The factor by which the residual must fall for the sign or zero of a single joint."""
+BETTER_FRAME = 0.95
+"""The factor by which a residual must fall for another sign or zero of a position."""
+SIGN_MATTERS = 1.02
+"""The factor by which a residual must grow for a sign to be known."""
+UNDETERMINED = 1e-4
+"""The least singular value of a joint's scaled columns, in parts of the largest, that is used to try signs."""
 ALIKE, UNLIKE = 0.9, 0.8
 """Correlations of a torque with that of another joint of the model and of its own, by which it seems swapped."""
+REST, REST_TIME = 0.005, 0.15
+"""The part of a joint's largest speed below which it rests, if it does for that time [s]: friction is anything then."""
+ALWAYS = 0.95
+"""The part of rows at rest above which a joint does not move at all, and is treated as if it did."""
+CAPPED, MOST_CAPPED = 0.003, 0.6
+"""The least and the largest part of samples at exactly the extreme value by which efforts count as saturated."""
+RARE = 5.0
+"""How many times more often a drive is at its limit than at the next lower value, which coarse numbers repeat, too."""
+CHUNK, PAD = 8192, 15.0
+"""Samples for which regressors are kept at once, and what filters see beside them, in periods of the cutoff."""
+MOST_TIMES = 12_000
+"""The most times of which equations are made; more of them would say little more."""
+NEAR_MODEL = 0.05
+"""The relative residual that counts as much as parameters that differ from the model's by their own size."""
+TRIED_TIMES, POOR, CLEARLY = 500, 0.01, 0.75
+"""Times by which signs and zeros of positions are tried; the relative residual above which they are; the factor by
+which the residual must fall."""
+LOSSY = 0.3
+"""The correlation of current and speed from which friction dominates, so that a drive must deliver power."""
+KNOWN_GAIN, MODEL_ERROR, GUESS = 4.0, 0.1, 0.3
+"""Deviations by which a gain must differ from zero to be known from the model, the error of the model's torques in
+parts of them, and that of a gain that is taken from other joints."""
 NOISELESS = 1e-9
 """Residuals below this part of the torques are rounding errors, in which there is no delay to be found."""
 
@@ -45,7 +79,8 @@ NOISELESS = 1e-9
 class Rows:
     """The equations of a piece: times t [n], the motion, regressors W [n, m, b] of m joints, their torques by `effort`.
 
-    `loads` [n, m] are the torques of a known load. `effort` is read at t, later by the delays.
+    `loads` [n, m] are the torques of a known load. `effort` is read at t, later by the delays. `use` [n, m] marks what
+    parameters are estimated from: joints that move, under drives that are not saturated.
     """
 
     name: str
@@ -57,6 +92,7 @@ class Rows:
     loads: Numbers
     effort: Shifted
     raw: Numbers
+    use: Any
     cutoff: float | None
 
     def torque(self, delays: Numbers) -> Numbers:
@@ -65,7 +101,7 @@ class Rows:
 
     def part(self, keep: Any) -> Rows:
         """Return some of the rows."""
-        arrays = {n: getattr(self, n)[keep] for n in ("t", "q", "qd", "qdd", "W", "loads", "raw")}
+        arrays = {n: getattr(self, n)[keep] for n in ("t", "q", "qd", "qdd", "W", "loads", "raw", "use")}
         return replace(self, **arrays)
 
 
@@ -79,12 +115,16 @@ class Measured:
     cutoff: float | None
     longest_delay: float
 
-    def rows(self, data: Sequence[Recording], what: str, findings: list[str]) -> list[Rows]:
-        """Return the equations of all pieces of recordings."""
+    def rows(
+        self, data: Sequence[Recording], what: str, findings: list[str], frame: tuple[Numbers, Numbers] | None = None
+    ) -> list[Rows]:
+        """Return the equations of all pieces of recordings; `frame` has signs and zeros of positions."""
         out = []
         for k, recording in enumerate(data):
             which = recording.name or (what if len(data) == 1 else f"{what} {k + 1}")
             known = checked(self.system.mechanism, recording, which)
+            if frame is not None:
+                known = _turned(known, *frame)
             for piece in pieces(known, which, findings):
                 out.append(self._of_piece(piece, which))
         return out
@@ -92,11 +132,12 @@ class Measured:
     def _of_piece(self, piece: Recording, which: str) -> Rows:
         t, q, qd, qdd = piece.t, piece.q, piece.qd, piece.qdd
         effort = piece.effort[:, self.driven]
+        free = ~saturated(effort)
         rate = (len(t) - 1) / (t[-1] - t[0])
         given = qdd is not None
         if given and self.cutoff is None:
             W, loads = self._regressors(q, qd, qdd, piece.load)
-            return Rows(which, t, q, qd, qdd, W, loads, Shifted.of(t, effort), effort, None)
+            return Rows(which, t, q, qd, qdd, W, loads, Shifted.of(t, effort), effort, free, None)
         if given:
             cutoff = check_cutoff(self.cutoff or 0.0, rate)
         else:
@@ -114,14 +155,34 @@ class Measured:
         few = max(1, int(rate / (FINER * quick)))
         if few > 1:
             effort = low_pass(effort, rate, 0.4 * rate / few)
+        ends = _near(~free, math.ceil(rate / quick))[::few]
         t, q, qd, qdd, effort = t[::few], q[::few], qd[::few], qdd[::few], effort[::few]
-        W, loads = self._regressors(q, qd, qdd, piece.load)
-        slow = rate / few  # the same filter for both sides of the equations
-        W, loads, effort = (low_pass(x, slow, min(quick, 0.4 * slow)) for x in (W, loads, effort))
+        slow = rate / few
+        quick = min(quick, 0.4 * slow)
         away = edge + self.longest_delay
-        inside = np.flatnonzero((t >= t[0] + away) & (t <= t[-1] - away))[:: max(1, math.ceil(slow / (APART * quick)))]
-        whole = Rows(which, t, q, qd, qdd, W, loads, Shifted.of(t, effort), effort, cutoff)
-        return whole.part(inside)
+        apart = max(1, math.ceil(slow / (APART * quick)), len(t) // MOST_TIMES)
+        inside = np.flatnonzero((t >= t[0] + away) & (t <= t[-1] - away))[::apart]
+        pad = math.ceil(PAD * slow / quick)
+        parts = []
+        for first in range(0, len(t), CHUNK):  # the same filter for both sides of the equations
+            own = inside[(inside >= first) & (inside < first + CHUNK)]
+            seen = slice(max(first - pad, 0), first + CHUNK + pad)
+            both = self._regressors(q[seen], qd[seen], qdd[seen], piece.load)
+            parts.append(tuple(low_pass(x, slow, quick)[own - seen.start] for x in both))
+        W, loads = (np.concatenate([x[k] for x in parts]) for k in (0, 1))
+        effort = low_pass(effort, slow, quick)
+        use = ~ends & ~self._resting(qd, slow)
+        take = [x[inside] for x in (t, q, qd, qdd)]
+        return Rows(which, *take, W, loads, Shifted.of(t, effort), effort[inside], use[inside], cutoff)
+
+    def _resting(self, qd: Numbers, rate: float) -> Any:
+        """Return where the measured joints rest [n, m], by long enough times at low speed."""
+        qd = np.abs(qd[:, self.driven])
+        low = qd < REST * qd.max(axis=0, initial=0.0)
+        half = math.ceil(REST_TIME * rate / 2.0)
+        rest = _near(~_near(~low, half), half)
+        rest[:, rest.mean(axis=0) > ALWAYS] = False
+        return rest if "coulomb" in self.base.columns else np.zeros_like(rest)
 
     def _regressors(self, q: Numbers, qd: Numbers, qdd: Numbers, load: Body | None) -> tuple[Numbers, Numbers]:
         """Return the kept columns [n, m, b] and the torques of a known load [n, m]."""
@@ -142,12 +203,36 @@ class Measured:
         return Y[..., list(base.kept)], loads
 
 
+def _turned(x: Recording, sign: Numbers, zero: Numbers) -> Recording:
+    """Return a recording with other signs and zeros of positions; torques belong to the new signs."""
+    rest = {n: sign * y for n in ("qd", "qdd", "tau", "current") if (y := getattr(x, n)) is not None}
+    return replace(x, q=sign * x.q + zero, **rest)
+
+
+def saturated(effort: Numbers) -> Any:
+    """Return where efforts [n, m] stay at exactly their largest magnitude, as those of drives at their limit do."""
+    size = np.abs(effort)
+    capped = size >= (1.0 - 1e-9) * size.max(axis=0, initial=0.0)
+    part = capped.mean(axis=0)
+    below = np.where(capped, 0.0, size)
+    second = (size >= (1.0 - 1e-9) * below.max(axis=0, initial=0.0)) & ~capped
+    part = np.where(capped.sum(axis=0) > RARE * second.sum(axis=0), part, 0.0)
+    return capped & (part > CAPPED) & (part < MOST_CAPPED) & (size.max(axis=0, initial=0.0) > 0.0)
+
+
+def _near(marked: Any, rows: int) -> Any:
+    """Return what is marked [n, m], and that many rows before and after it."""
+    count = np.vstack([np.zeros((1, marked.shape[1]), dtype=int), np.cumsum(marked, axis=0)])
+    n = np.arange(len(marked))
+    return count[np.minimum(n + rows + 1, len(marked))] > count[np.maximum(n - rows, 0)]
+
+
 def stacked(rows: Sequence[Rows], delays: Numbers) -> tuple[Numbers, Numbers, Numbers, Indices]:
-    """Return W, the torques or currents, the torques of loads, and the joint of each row, of all pieces."""
-    W = np.concatenate([r.W.reshape(-1, r.W.shape[-1]) for r in rows])
-    effort = np.concatenate([r.torque(delays).ravel() for r in rows])
-    loads = np.concatenate([r.loads.ravel() for r in rows])
-    joint = np.concatenate([np.tile(np.arange(r.W.shape[1]), len(r.t)) for r in rows])
+    """Return W, the torques or currents, the torques of loads, and the joint of each row in use, of all pieces."""
+    W = np.concatenate([r.W[r.use] for r in rows])
+    effort = np.concatenate([r.torque(delays)[r.use] for r in rows])
+    loads = np.concatenate([r.loads[r.use] for r in rows])
+    joint = np.concatenate([np.nonzero(r.use)[1] for r in rows])
     return W, effort, loads, joint
 
 
@@ -174,7 +259,7 @@ def found_delays(rows: Sequence[Rows], gains: Numbers, longest: float, step: flo
     grid = np.arange(-half, half + 1) * step
     along, squares = np.empty((len(grid), len(none), Q.shape[1])), np.empty((len(grid), len(none)))
     for n, d in enumerate(grid):
-        shifted = np.concatenate([r.torque(none + d).ravel() for r in rows])
+        shifted = np.concatenate([r.torque(none + d)[r.use] for r in rows])
         shifted = (gains[joint] * shifted - loads) * weights
         for k, own in enumerate(members):
             along[n, k], squares[n, k] = shifted[own] @ Q[own], shifted[own] @ shifted[own]
@@ -210,40 +295,79 @@ def found_delays(rows: Sequence[Rows], gains: Numbers, longest: float, step: flo
 class Gains:
     """Torques per unit of current [m], their deviations, and the covariance of base parameters beside them.
 
-    Gains are `anchored` to the model's masses where no load is known.
+    Gains are `anchored` to the model's masses where no load is known; those of `guessed` joints are of others.
     """
 
     values: Numbers
     deviations: Numbers
     covariance: Numbers
     anchored: bool
+    guessed: tuple[int, ...] = ()
 
 
-def found_gains(W: Numbers, current: Numbers, loads: Numbers, joint: Indices, nominal: Numbers) -> Gains:
+def model_gains(
+    rows: Sequence[Rows], base: BaseParameters, driven: list[int], labels: Sequence[str]
+) -> tuple[Numbers, Numbers, tuple[int, ...]]:
+    """Return 1 / k of the currents of each joint [m] by the torques of the model, deviations, and joints without any.
+
+    The current of each joint is fitted by the model's torque beside columns of friction, offset and acceleration of
+    that joint. Where this does not determine it, the median of the others is taken, with the sign by which the drive
+    delivers power.
+    """
+    count = rows[0].W.shape[1]
+    values, spread, way, lossy = np.zeros(count), np.zeros(count), np.ones(count), np.zeros(count, dtype=bool)
+    for k in range(count):
+        use = [r.use[:, k] for r in rows]
+        own = [n for n, i in enumerate(base.kept) if base.names[i].startswith(f"{labels[k]}.")]
+        W = np.concatenate([r.W[u, k] for r, u in zip(rows, use, strict=True)])
+        current = np.concatenate([r.raw[u, k] for r, u in zip(rows, use, strict=True)])
+        at = driven[k]
+        qd, qdd = (np.concatenate([x[u, at] for x, u in zip(y, use, strict=True)])
+                   for y in ([r.qd for r in rows], [r.qdd for r in rows]))  # fmt: skip
+        power = float(current @ qd)
+        way[k] = -1.0 if power < 0.0 else 1.0
+        lossy[k] = abs(power) > LOSSY * np.linalg.norm(current) * np.linalg.norm(qd)
+        A = np.column_stack([W @ base.values, W[:, own], qdd])
+        sizes = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+        if sizes[0] <= 1e-12 * np.linalg.norm(W):
+            continue
+        inverse = np.linalg.pinv(A / sizes, rcond=1e-6)
+        found = inverse @ current
+        noise = np.linalg.norm(current - (A / sizes) @ found) / math.sqrt(max(len(current) - A.shape[1], 1))
+        values[k], spread[k] = found[0] / sizes[0], noise * np.linalg.norm(inverse[0]) / sizes[0]
+    known = (np.abs(values) > KNOWN_GAIN * spread) & ~(lossy & (values * way < 0.0))
+    if not known.any():
+        raise InputError(
+            "currents without drive gains: the model's torques do not appear in the currents, and no recording has a "
+            "known load; give gains= in N m per unit of current, or record a motion with a known load"
+        )
+    usual = float(np.median(np.abs(values[known])))
+    error = np.where(known, np.hypot(spread, MODEL_ERROR * values), GUESS * usual)
+    return np.where(known, values, way * usual), error, tuple(np.flatnonzero(~known).tolist())
+
+
+def found_gains(
+    W: Numbers, current: Numbers, loads: Numbers, joint: Indices,
+    prior: tuple[Numbers, Numbers, tuple[int, ...]] | None,
+) -> Gains:  # fmt: skip
     """Return the drive gains k of current = (W beta + load) / k, which is linear in beta and in 1 / k by itself.
 
-    Known loads determine them. Without any, the gains keep the mean that the nominal parameters of the model give.
-    Errors are those of currents: Gauss and Newton's steps from the solution of W beta + load = k current.
+    Known loads determine them. Without any, `prior` has 1 / k by the model with deviations: it decides what currents do
+    not, such as the common factor of all gains and masses. Errors are those of currents: Gauss and Newton's steps.
     """
     count = int(joint.max()) + 1
     member = (joint[:, None] == np.arange(count)).astype(float)
     anchored = not loads.any()
     if anchored:
-        model = W @ nominal
-        size = np.array([np.linalg.norm(model[joint == k]) for k in range(count)])
-        if not (size > 1e-9 * size.max()).all():
-            raise InputError(
-                "currents without drive gains: the masses of the model are zero, and no recording has a known load; "
-                "give gains= in N m per unit of current, or record a motion with a known load"
-            )
-        start = np.array([(current[joint == k] @ model[joint == k]) / size[k] ** 2 for k in range(count)])
-        beta, inverse = nominal.copy(), start
+        assert prior is not None
+        inverse = prior[0].copy()
+        heavy = np.abs(inverse)[joint]
+        beta = np.linalg.lstsq(W * heavy[:, None], current * np.sign(inverse)[joint], rcond=None)[0]
     else:
         A = np.hstack([W, -member * current[:, None]])
         sizes = np.linalg.norm(A, axis=0)
         found = np.linalg.lstsq(A / sizes, -loads, rcond=None)[0] / sizes
         beta, inverse = found[: W.shape[1]], 1.0 / found[W.shape[1] :]
-    gauge = np.concatenate([np.zeros(W.shape[1]), inverse / (inverse @ inverse)])
     J, sizes, step = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
     for _ in range(STEPS):
         torque = W @ beta + loads
@@ -252,10 +376,9 @@ def found_gains(W: Numbers, current: Numbers, loads: Numbers, joint: Indices, no
         noise = np.maximum(noise, 1e-12 * np.sqrt(np.mean(current**2)))
         J = np.hstack([inverse[joint][:, None] * W, member * torque[:, None]]) / noise[joint][:, None]
         b = residual / noise[joint]
-        if anchored:
-            heavy = np.linalg.norm(J) * 1e3
-            J = np.vstack([J, heavy * gauge / np.linalg.norm(gauge)])
-            b = np.append(b, 0.0)
+        if anchored and prior is not None:
+            J = np.vstack([J, np.hstack([np.zeros((count, W.shape[1])), np.diag(1.0 / prior[1])])])
+            b = np.append(b, (prior[0] - inverse) / prior[1])
         sizes = np.linalg.norm(J, axis=0)
         step = np.linalg.lstsq(J / sizes, b, rcond=None)[0] / sizes
         beta, inverse = beta + step[: W.shape[1]], inverse + step[W.shape[1] :]
@@ -263,16 +386,18 @@ def found_gains(W: Numbers, current: Numbers, loads: Numbers, joint: Indices, no
             break
     if (np.abs(inverse) < 1e-12 * np.abs(inverse).max()).any():
         raise InputError("a current does not depend on the motion; look for swapped or empty columns of currents")
-    covariance = np.linalg.inv((J / sizes).T @ (J / sizes)) / np.outer(sizes, sizes)
+    covariance = np.linalg.pinv((J / sizes).T @ (J / sizes), hermitian=True) / np.outer(sizes, sizes)
     freedom = len(current) / max(len(current) - len(step), 1)
     values = 1.0 / inverse
     spread = np.sqrt(np.diagonal(covariance)[W.shape[1] :] * freedom) * values**2
-    return Gains(values, spread, covariance[: W.shape[1], : W.shape[1]] * freedom, anchored)
+    return Gains(values, spread, covariance[: W.shape[1], : W.shape[1]] * freedom, anchored,
+                 () if prior is None or not anchored else prior[2])  # fmt: skip
 
 
 def found_signs(
-    rows: Sequence[Rows], gains: Numbers, nominal: Numbers, labels: Sequence[str], findings: list[str]
-) -> Numbers:
+    rows: Sequence[Rows], gains: Numbers, nominal: Numbers, driven: list[int], labels: Sequence[str],
+    findings: list[str],
+) -> Numbers:  # fmt: skip
     """Return the signs of torques [m] that fit the motion, -1 where a drive counts the other way round.
 
     All combinations are compared by their residual, with the torques of each joint scaled to unit size. The sign of
@@ -292,6 +417,9 @@ def found_signs(
     model = (W @ nominal) * weights
     if np.sum(best[joint] * scaled * model) < 0.0:
         best = -best
+    for k in np.flatnonzero(~_matters(signs, left, best)):  # either sign fits: drives deliver power on the whole
+        power = sum(float(np.sum((r.raw * r.qd[:, driven])[r.use[:, k], k])) for r in rows) * gains[k]
+        best[k] = -1.0 if power < 0.0 else 1.0
     if (best < 0.0).any():
         turned = [label for label, sign in zip(labels, best, strict=True) if sign < 0.0]
         findings.append(
@@ -300,16 +428,115 @@ def found_signs(
     return best
 
 
+def _matters(signs: Numbers, left: Numbers, best: Numbers) -> Any:
+    """Return for which joints the other sign fits worse [m], all others as they are."""
+    own = best * best[0]
+    out = np.ones(len(best), dtype=bool)
+    for k in range(1, len(best)):
+        other = own.copy()
+        other[k] *= -1.0
+        a, b = (float(left[(signs == x).all(axis=1)][0]) for x in (own, other))
+        out[k] = b > SIGN_MATTERS**2 * a
+    return out
+
+
+def found_positions(
+    measured: Measured, rows: Sequence[Rows], gains: Numbers | None, spread: Numbers, labels: Sequence[str],
+    findings: list[str],
+) -> tuple[Numbers, Numbers]:  # fmt: skip
+    """Return signs and zeros [nv] of positions, q = sign * (measured) + zero, by which torques fit the motion.
+
+    `spread` [p] are the sizes of all parameters, near whose values of the model the parameters are. Signs are tried in all combinations of up to eight joints, then signs and quarter turns joint by joint; those of
+    drives, and gains that are not known, with each of them. They count where the residual falls clearly.
+    """
+    system, base, nv = measured.system, measured.base, measured.system.nv
+    sign, zero = np.ones(nv), np.zeros(nv)
+    if system.closures or system.nq != nv:
+        return sign, zero
+    thin = [r.part(slice(None, None, max(1, sum(len(x.t) for x in rows) // TRIED_TIMES))) for r in rows]
+    q, qd, qdd, effort, use, W = (
+        np.concatenate([getattr(r, n) for r in thin]) for n in ("q", "qd", "qdd", "raw", "use", "W")
+    )
+    joint = np.nonzero(use)[1]
+    effort = effort[use]
+    sizes = np.array([max(float(np.linalg.norm(effort[joint == k])), 1e-300) for k in range(use.shape[1])])
+    own = np.where(joint[:, None] == np.arange(len(sizes)), effort[:, None], 0.0)
+    kept = [k for k in base.kept if k < COUNT * len(system.bodies)]
+    plain = W[use][:, len(kept) :]  # friction belongs to the motion as it is measured
+    m, near = len(sizes), np.abs(base.matrix) @ spread
+    near = np.where(np.array(base.kept) < COUNT * len(system.bodies), near, math.inf)
+    signs = 1.0 - 2.0 * ((np.arange(2**m)[:, None] >> np.arange(m)) & 1)
+    start = np.abs(1.0 / model_gains(rows, base, measured.driven, labels)[0] if gains is None else gains)
+    E, weights = own / sizes, (1.0 / (start * sizes))[joint][:, None]
+    toward = NEAR_MODEL * math.sqrt(m / len(kept)) / near
+    given = toward**2 * base.values
+
+    def misfit(sign: Numbers, zero: Numbers) -> float:
+        """Return the residual, relative to torques, of the best signs or gains of drives and parameters near the model's."""
+        Y = CompiledMechanism.regressor(system, sign * q + zero, sign * qd, sign * qdd)[:, measured.driven][..., kept]
+        A = np.hstack([(Y * sign[measured.driven][:, None])[use], plain]) * weights
+        H = A.T @ A + np.diag(toward**2)
+        scale = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
+        inverse = np.linalg.pinv(H / np.outer(scale, scale), rcond=UNDETERMINED, hermitian=True) / np.outer(scale, scale)
+        AE = A.T @ E
+        G = E.T @ E - AE.T @ inverse @ AE  # of |A beta - E k|^2 + |toward (beta - model)|^2 with the best beta
+        g = AE.T @ inverse @ given
+        if gains is None:
+            k = np.linalg.lstsq(G, g, rcond=1e-9)[0]
+        else:
+            k = signs[int(np.argmin(np.einsum("ij,jk,ik->i", signs, G, signs) - 2.0 * signs @ g))]
+        beta = inverse @ (AE @ k + given)
+        left = (A @ beta - E @ k) / np.maximum(np.abs(k), 0.1)[joint]
+        off = toward * (beta - base.values)
+        return math.sqrt(float(left @ left + off @ off) / m)
+
+    first = best = misfit(sign, zero)
+    if first < POOR or len(q) < 5 * len(base):
+        return sign, zero
+    tried = sorted(itertools.product((1.0, -1.0), repeat=min(nv, 8)), key=lambda x: sum(y < 0.0 for y in x))
+    for x in tried:
+        other = np.concatenate([x, np.ones(nv - len(x))])
+        if (found := misfit(other, zero)) < BETTER_FRAME * best:
+            sign, best = other, found
+    turning = [k for k, (_, _, unit) in enumerate(axis_names(system.mechanism, 1)) if unit == "rad"]
+    ways = list(itertools.product((1.0, -1.0), (0.0, 0.5, -0.5, 1.0)))
+    for several in (1, 2, 1):
+        if best < POOR_FRAME:
+            break
+        for joints_ in itertools.combinations(turning[:MOST_TURNED], several):
+            for chosen in itertools.product(ways, repeat=several):
+                way, place = sign.copy(), zero.copy()
+                for k, (s, turn) in zip(joints_, chosen, strict=True):
+                    way[k], place[k] = s, turn * math.pi
+                if (found := misfit(way, place)) < BETTER_FRAME * best:
+                    sign, zero, best = way, place, found
+    for k in range(nv):  # what says little by itself stays as it was
+        way, place = sign.copy(), zero.copy()
+        way[k], place[k] = 1.0, 0.0
+        if (found := misfit(way, place)) < best / ALONE:
+            sign, zero, best = way, place, found
+    if best > CLEARLY * first:
+        return np.ones(nv), np.zeros(nv)
+    if (sign < 0.0).any():
+        turned = ", ".join(labels[k] for k in np.flatnonzero(sign < 0.0))
+        findings.append(
+            f"positions of {turned} count the other way round than joints of the model; they are reversed (the "
+            f"residual falls from {100.0 * first:.0f} % to {100.0 * best:.0f} %)"
+        )
+    for k in np.flatnonzero(zero):
+        findings.append(f"{labels[k]} has its zero {math.degrees(zero[k]):.0f} degrees from that of the model")
+    return sign, zero
+
+
 def notice_swapped(
     rows: Sequence[Rows], gains: Numbers, nominal: Numbers, labels: Sequence[str], findings: list[str]
 ) -> None:
     """Add a finding for torques that follow those of another joint of the model rather than of their own."""
-    W, effort, loads, joint = stacked(rows, np.zeros(len(labels)))
-    model, tau = W @ nominal + loads, gains[joint] * effort
+    model = np.concatenate([r.W @ nominal + r.loads for r in rows]).T
+    tau = gains[:, None] * np.concatenate([r.raw for r in rows]).T
     unit = []
     for x in (tau, model):
-        columns = np.stack([x[joint == k] for k in range(len(labels))])
-        columns = columns - columns.mean(axis=1, keepdims=True)
+        columns = x - x.mean(axis=1, keepdims=True)
         unit.append(columns / np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1e-300))
     alike = np.abs(unit[0] @ unit[1].T)
     for k, label in enumerate(labels):

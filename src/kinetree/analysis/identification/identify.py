@@ -30,7 +30,9 @@ from .equations import (
     Rows,
     found_delays,
     found_gains,
+    found_positions,
     found_signs,
+    model_gains,
     notice_swapped,
     stacked,
 )
@@ -49,12 +51,17 @@ CONFIDENCE = 1.959963984540054
 
 @dataclass(frozen=True)
 class Fit:
-    """Measured torques of a set of data [n, m] at times t [n], by piece, and those of the identified parameters."""
+    """Measured torques of a set of data [n, m] at times t [n], by piece, and those of the identified parameters.
+
+    `use` [n, m] is false where a joint rests, so that friction may be anything up to its bound, or a drive is at its
+    limit; there is no residual of the model there.
+    """
 
     name: str
     t: Numbers
     measured: Numbers
     predicted: Numbers
+    use: Any
 
     @property
     def residual(self) -> Numbers:
@@ -163,10 +170,11 @@ class Identification(Displayed):
 
 
 def _relative(fits: Sequence[Fit]) -> Numbers:
-    measured = np.concatenate([f.measured for f in fits])
-    residual = np.concatenate([f.residual for f in fits])
-    size = np.sqrt(np.mean(measured**2, axis=0))
-    return np.sqrt(np.mean(residual**2, axis=0)) / np.where(size > 0, size, 1.0)
+    use = np.concatenate([f.use for f in fits])
+    measured = np.concatenate([f.measured for f in fits]) * use
+    residual = np.concatenate([f.residual for f in fits]) * use
+    size = np.linalg.norm(measured, axis=0)
+    return np.linalg.norm(residual, axis=0) / np.where(size > 0, size, 1.0)
 
 
 def identify(
@@ -212,32 +220,39 @@ def identify(
     driven = list(range(m.nv)) if base.actuated is None else dofs(m, base.actuated)
     measured = Measured(system, base, driven, cutoff, longest if delays else 0.0)
     rows = measured.rows(recordings, "recording", findings)
-    training, held = _divided(measured, rows, validation, findings)
-    labels = [axis_labels(m, 1)[k] for k in driven]
+    labels, frame = [axis_labels(m, 1)[k] for k in driven], None
+    if signs:
+        known = _gains(gains, labels, m) if any(r.current is not None for r in recordings) else np.ones(len(driven))
+        sign, zero = found_positions(measured, rows, known, _sizes(system, base), axis_labels(m, 1), findings)
+        if (sign < 0.0).any() or zero.any():
+            frame = sign, zero
+            rows = measured.rows(recordings, "recording", [], frame)
+    training, held = _divided(measured, rows, validation, findings, frame)
     currents = [r.current is not None for r in recordings]
     if any(currents) and not all(currents):
         raise InputError("some recordings have currents and others torques; identify them one after the other")
     known = _gains(gains, labels, m) if any(currents) else np.ones(len(driven))
     if signs and known is not None:
-        known = known * found_signs(training, known, base.values, labels, findings)
+        known = known * found_signs(training, known, base.values, driven, labels, findings)
     if gains is not None and not any(currents):
         raise InputError("gains are torques per unit of current, and the recordings have torques; leave gains out")
     found: Gains | None = None
     if known is None:
-        found = _estimated_gains(training, base, findings)
+        found = _estimated_gains(training, base, driven, labels, findings)
         known = found.values
     notice_swapped(training, known, base.values, labels, findings)
     shift = np.zeros(len(driven))
     if delays and longest > 0.0:
         shift = found_delays(training, known, longest, _step(training))
         if shift.any() and found is not None:
-            found = _estimated_gains(training, base, findings[:0], shift)
+            found = _estimated_gains(training, base, driven, labels, findings[:0], shift)
             known = found.values
     W, effort, loads, joint = stacked(training, shift)
     names = tuple(base.names[k] for k in base.kept)
     solution = estimate(W, known[joint] * effort - loads, joint, method, names)
     if found is not None:
         solution = replace(solution, covariance=found.covariance)
+    _notice_unused(training, labels, findings)
     _notice(solution, names, findings)
     pi = _all_parameters(system, base, solution, chosen, consistent, W, loads)
     units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(m, 1)]
@@ -252,20 +267,27 @@ def identify(
 
 
 def _divided(
-    measured: Measured, rows: list[Rows], validation: Any, findings: list[str]
+    measured: Measured, rows: list[Rows], validation: Any, findings: list[str],
+    frame: tuple[Numbers, Numbers] | None = None,
 ) -> tuple[list[Rows], list[Rows]]:
     """Return the rows from which parameters are estimated, and those that are held out."""
     if not isinstance(validation, int | float) or isinstance(validation, bool):
-        return rows, measured.rows(recordings_of(validation), "validation", findings)
+        return rows, measured.rows(recordings_of(validation), "validation", findings, frame)
     part = number(validation, "validation", least=0.0)
     if part >= 1.0:
         raise InputError(f"validation is {part:g}; give the part of the data that is held out, below 1, or recordings")
     if part == 0.0:
         return rows, []
-    cuts = [len(r.t) - round(part * len(r.t)) for r in rows]
+    cuts = [_cut(r, part) for r in rows]
     return [r.part(slice(0, k)) for r, k in zip(rows, cuts, strict=True)], [
         r.part(slice(k, None)) for r, k in zip(rows, cuts, strict=True) if k < len(r.t)
     ]
+
+
+def _cut(rows: Rows, part: float) -> int:
+    """Return the row at which the held-out part begins: that part of what is in use comes after it."""
+    moving = np.cumsum(rows.use.mean(axis=1))
+    return int(np.searchsorted(moving, (1.0 - part) * moving[-1], side="right")) if len(moving) else 0
 
 
 def _gains(gains: Any, labels: list[str], mechanism: Mechanism) -> Numbers | None:
@@ -288,10 +310,17 @@ def _gains(gains: Any, labels: list[str], mechanism: Mechanism) -> Numbers | Non
 
 
 def _estimated_gains(
-    rows: list[Rows], base: BaseParameters, findings: list[str], shift: Numbers | None = None
-) -> Gains:
+    rows: list[Rows], base: BaseParameters, driven: list[int], labels: list[str], findings: list[str],
+    shift: Numbers | None = None,
+) -> Gains:  # fmt: skip
     W, effort, loads, joint = stacked(rows, np.zeros(rows[0].W.shape[1]) if shift is None else shift)
-    found = found_gains(W, effort, loads, joint, base.values)
+    prior = None if loads.any() else model_gains(rows, base, driven, labels)
+    found = found_gains(W, effort, loads, joint, prior)
+    if found.guessed:
+        findings.append(
+            f"gains of {', '.join(labels[k] for k in found.guessed)} do not show in the motion; they are taken as those "
+            "of the other joints, which has no influence on residuals; give gains= for torques in N m"
+        )
     if found.anchored:
         findings.append(
             "no gains and no known load: drive gains, masses and inertias are known up to one common factor, which is "
@@ -304,6 +333,17 @@ def _step(rows: list[Rows]) -> float:
     """Return the step [s] of the search for delays: a fraction of the shortest period."""
     steps = [float(np.median(np.diff(r.t))) for r in rows]
     return min(s if r.cutoff is None else 1.0 / (20.0 * r.cutoff) for r, s in zip(rows, steps, strict=True))
+
+
+def _notice_unused(rows: list[Rows], labels: list[str], findings: list[str]) -> None:
+    """Add a finding for rows at rest or at the limit of a drive."""
+    use = np.concatenate([r.use for r in rows])
+    parts = [f"{label} {100.0 * (1.0 - x):.0f} %" for label, x in zip(labels, use.mean(axis=0), strict=True) if x < 0.995]
+    if parts:
+        findings.append(
+            f"samples at rest, where friction may be anything, or at the limit of a drive: {', '.join(parts)}; they are "
+            "part of neither the fit nor the residuals"
+        )
 
 
 def _notice(solution: Estimate, names: tuple[str, ...], findings: list[str]) -> None:
@@ -337,7 +377,7 @@ def _all_parameters(
     return consistent(target, method)
 
 
-def _sizes(system: CompiledMechanism, base: BaseParameters, solution: Estimate) -> Numbers:
+def _sizes(system: CompiledMechanism, base: BaseParameters, solution: Estimate | None = None) -> Numbers:
     """Return the sizes of all parameters, in which differences from the model are measured."""
     m = system.mechanism
     length, usual = characteristic_length(m), characteristic_mass(m)
@@ -346,14 +386,14 @@ def _sizes(system: CompiledMechanism, base: BaseParameters, solution: Estimate) 
         mass = max(float(body.mass), 0.1 * usual)  # type: ignore[arg-type]
         out[COUNT * k : COUNT * (k + 1)] = mass, *(mass * length,) * 3, *(mass * length**2,) * 6
     known = np.zeros(len(base.names))
-    known[list(base.kept)] = np.abs(solution.values)
+    known[list(base.kept)] = np.abs(base.values if solution is None else solution.values)
     for first in range(COUNT * len(m.bodies), len(out), m.nv):  # one sort after the other
         out[first : first + m.nv] = max(known[first : first + m.nv].max(), 1e-3 * usual * length**2)
     return out
 
 
 def _fit(rows: Rows, base: BaseParameters, pi: Numbers, gains: Numbers, delays: Numbers) -> Fit:
-    return Fit(rows.name, rows.t, gains * rows.torque(delays), rows.W @ (base.matrix @ pi) + rows.loads)
+    return Fit(rows.name, rows.t, gains * rows.torque(delays), rows.W @ (base.matrix @ pi) + rows.loads, rows.use)
 
 
 def with_dynamic_parameters(system: CompiledMechanism, parameters: ArrayLike, columns: str | Iterable[str] = ()) -> Any:

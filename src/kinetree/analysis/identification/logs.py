@@ -1,73 +1,98 @@
-"""Logs of robots as text tables (.csv): columns recognized by names, units and order checked by the data."""
+"""Logs of robots as text tables (.csv): columns recognized by names, units and order checked by the data.
+
+Columns that differ by the number or the name of a joint alone are a family. For each quantity the complete family with
+the fewest words that are not understood is read, so that "actual_q_0" wins over "actual_TCP_pose_0".
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..._support.checks import positive
 from ...algebra.arrays import Numbers
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
 from ...runtime.compiled import CompiledMechanism
-from .recordings import Recording
+from .recordings import Recording, repaired_rows, repaired_times, unwrapped
 
 QUANTITIES = {
-    "q": ("q", "pos", "position", "positions", "angle", "theta", "jointpos", "jointposition"),
-    "qd": ("qd", "dq", "qdot", "vel", "velocity", "velocities", "speed", "omega"),
+    "q": ("q", "pos", "position", "positions", "angle", "angles", "theta", "jointpos", "jointposition", "actpos"),
+    "qd": ("qd", "dq", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "omega", "actvel"),
     "qdd": ("qdd", "ddq", "qddot", "acc", "accel", "acceleration", "accelerations"),
-    "tau": ("tau", "torque", "torques", "effort", "efforts", "trq", "moment"),
-    "current": ("current", "currents", "cur", "i", "amp", "amps", "ampere"),
+    "tau": ("tau", "torque", "torques", "effort", "efforts", "trq", "moment", "force", "acttrq"),
+    "current": ("current", "currents", "curr", "cur", "i", "iq", "amp", "amps", "ampere", "amperes"),
 }
-"""The words by which columns are recognized, without underscores."""
-TIMES = ("t", "time", "timestamp", "timestamps", "sec", "secs", "seconds", "clock")
-IGNORED = ("target", "desired", "des", "cmd", "command", "commanded", "ref", "reference", "set", "setpoint", "goal")
-"""Words of columns that are not measured."""
+"""The words by which columns are recognized."""
+TIMES = ("t", "time", "timestamp", "timestamps", "stamp", "sec", "secs", "seconds", "clock", "elapsed", "zeit")
+IGNORED = (
+    "target", "desired", "des", "cmd", "command", "commanded", "ref", "reference", "set", "setpoint", "goal", "tcp",
+    "tool", "ee", "flange", "cartesian", "temperature", "temperatures", "temp", "voltage", "robot", "main", "error",
+)  # fmt: skip
+"""Words of columns that are not measured, or not of joints."""
 FILLERS = (
-    "actual",
-    "measured",
-    "meas",
-    "joint",
-    "joints",
-    "motor",
-    "axis",
-    "link",
-    "state",
-    "rad",
-    "nm",
-    "a",
-    "s",
-    "m",
-)
-TIME_UNITS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "msec": 1e-3, "usec": 1e-6, "nsec": 1e-9}
-DEGREES = ("deg", "degs", "degree", "degrees", "degps")
-LARGE_BYTES = 512 * 2**20
+    "actual", "act", "measured", "meas", "joint", "joints", "motor", "drive", "axis", "axes", "link", "state", "states",
+    "field", "j", "nm", "a", "s", "m", "per", "n", "rad", "rads", "log",
+)  # fmt: skip
+"""Words that say nothing against a column."""
+SECONDS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "msec": 1e-3, "usec": 1e-6, "nsec": 1e-9, "nsecs": 1e-9, "nanosec": 1e-9,
+           "millis": 1e-3, "micros": 1e-6, "nanos": 1e-9, "milliseconds": 1e-3, "microseconds": 1e-6}  # fmt: skip
+ANGLES = {
+    **dict.fromkeys(("deg", "degs", "degree", "degrees", "degps", "grad"), math.pi / 180.0),
+    **dict.fromkeys(("rev", "revs", "turn", "turns", "rot"), 2.0 * math.pi), "mrad": 1e-3, "mm": 1e-3, "rad": 1.0,
+}  # fmt: skip
+TORQUES = {"nmm": 1e-3, "mnm": 1e-3, "ncm": 1e-2, "knm": 1e3}
+CURRENTS = {"ma": 1e-3, "milliamp": 1e-3, "milliamps": 1e-3}
+UNIT_WORDS = {*SECONDS, *ANGLES, *TORQUES, *CURRENTS, "rpm", "min", "nm", "a", "s", "rad", "m", "sec", "amp", "amps"}
+PERCENT = "percent"
+"""The word for "%": torques in percent of their rating are currents, whose gains are to be found."""
+BLOCKS = {2: ("q", "tau"), 3: ("q", "qd", "tau"), 4: ("q", "qd", "qdd", "tau")}
+"""What tables without a header have, by the number of columns per joint."""
+LARGE_BYTES = 1024 * 2**20
+RATES_OVER = 0.02
+"""Half of the time [s] over which rates of positions are formed."""
+FORWARD = 0.8
+"""The least part of rows whose time is not before that of the row before."""
+SPEEDS = {1.0: "rad/s", 180.0 / math.pi: "degrees per second", 30.0 / math.pi: "revolutions per minute"}
+"""Units of measured velocities, by what 1 rad/s is in them."""
 TURNS = 2.5 * 2.0 * math.pi
 """The largest position of a joint that is likely in radians: limits of arms are up to one revolution each way."""
+BEYOND = 1.2
+"""The factor by which positions may exceed the limits of the model before they are taken as degrees."""
 ALIKE, UNLIKE = 0.7, 0.4
 """Correlations of a measured velocity with the derivative of a position: of the same joint, and of another one."""
 
 
 def read_log(
-    path: str | Path, system: CompiledMechanism, findings: list[str], *, degrees: bool | None = None
+    path: str | Path,
+    system: CompiledMechanism,
+    findings: list[str],
+    *,
+    degrees: bool | None = None,
+    rate: float | None = None,
+    header: Sequence[str] | None = None,
 ) -> Recording:
-    """Return the recording in a text table with a header; what was assumed or left out is added to the findings.
+    """Return the recording in a text table; what was assumed or left out is added to the findings.
 
     `degrees` tells the unit of angles; None decides by names and numbers. Columns are time, q, qd, and tau or current,
-    numbered or named by joint: "q1", "velocity_elbow", "joint3.torque". Further columns are ignored.
+    numbered or named by joint: "q1", "velocity_elbow", "joint3.torque". Further columns are ignored. `rate` [Hz] takes
+    the place of a column of times. `header` names the columns of a table without names: "t", "q", "qd", "current", a
+    word per column, or per quantity of all joints.
     """
     path = Path(path)
-    head, rows = _table(path)
     m, count = system.mechanism, system.nv
     if system.nq != count:
         raise InputError(f"{m.name!r} has joints with quaternions, for which logs have no columns; use kt.identify")
+    head, rows = _table(path, None if header is None else _expanded(header, count), count, rate, findings)
     labels = axis_labels(m, 1)
-    places = _columns(head, labels, path)
-    if "t" not in places:
-        raise InputError(f"{path}: no column of times among {', '.join(head[:12])}; name one 'time', in seconds")
+    places = _columns(head, labels, path, findings)
+    t = _times(head, rows, places, rate, path, findings)
     lacking = [f"{labels[k]!r}" for k in range(count) if k not in places.get("q", {})]
     if lacking:
         raise InputError(
@@ -81,6 +106,7 @@ def read_log(
             raise InputError(f"{path}: {quantity} of {len(at)} of {count} joints; give the columns of all joints")
         if len(at) == count:
             arrays[quantity] = rows[:, [at[k] for k in range(count)]]
+    _units(arrays, places, head, path, findings)
     if "tau" not in arrays and "current" not in arrays:
         raise InputError(
             f"{path}: no torques and no currents among the columns {', '.join(head[:12])}; name columns tau1 to "
@@ -90,23 +116,23 @@ def read_log(
         findings.append(f"{path.name}: torques and currents; the torques are used")
         del arrays["current"]
     arrays.pop("qdd", None)  # logged accelerations are differences, with the noise of all their derivatives
-    t = _seconds(rows[:, places["t"][0]], head[places["t"][0]], path, findings)
-    order = np.argsort(t, kind="stable")
-    if (np.diff(order) < 0).any():
-        findings.append(f"{path.name}: rows are not in the order of time; they are sorted")
-    repeated = np.append(False, np.diff(t[order]) <= 0.0)
-    if repeated.any():
-        findings.append(f"{path.name}: {repeated.sum()} rows repeat the time of the row before; they are left out")
-    kept = order[~repeated]
-    t, arrays = t[kept], {name: x[kept] for name, x in arrays.items()}
-    words = [_words(h) for k, h in enumerate(head) if k in places["q"].values()]
-    named = any(set(w) & set(DEGREES) for w in words)
-    _to_radians(system, arrays, t, degrees if degrees is not None else (True if named else None), path, findings)
+    del rows
+    t, arrays = repaired_times(t, arrays, path.name, findings)
+    words = [_words(head[places["q"][k]]) for k in range(count)]
+    _to_radians(system, arrays, t, degrees, words, path, findings)
+    turning = np.array([unit == "rad" for _, _, unit in axis_names(m, 1)])
+    arrays["q"] = unwrapped(arrays["q"], turning, labels, path.name, findings)
+    t, arrays = repaired_rows(t, arrays, labels, path.name, findings)
     _check_velocities(system, t, arrays, path, findings)
     return Recording(t - t[0], arrays["q"], tau=arrays.get("tau"), current=arrays.get("current"), name=path.name)
 
 
-def _table(path: Path) -> tuple[list[str], Numbers]:
+# --- Text
+
+
+def _table(
+    path: Path, names: list[str] | None, count: int, rate: float | None, findings: list[str]
+) -> tuple[list[str], Numbers]:
     """Return the header and the numbers of a text table; cells that are no numbers are NaN."""
     try:
         if path.stat().st_size > LARGE_BYTES:
@@ -114,126 +140,323 @@ def _table(path: Path) -> tuple[list[str], Numbers]:
         lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; give a text table (.csv)") from None
-    lines = [x for x in lines if x.strip() and not x.lstrip().startswith(("#", "%"))]
+    lines = [x for x in lines if x.strip()]
     if len(lines) < 3:
         raise InputError(f"{path} has {len(lines)} lines; a log has a header and a row per time")
-    mark = max((",", ";", "\t"), key=lines[0].count)
-    comma = mark != "," and not any("." in x for x in lines[1:20])  # decimal commas
-    split = (lambda x: x.split(mark)) if lines[0].count(mark) else str.split
-    head = [x.strip().strip("\"'") for x in split(lines[0])]
-    if all(_number(x, comma) is not None for x in head):
-        raise InputError(
-            f"{path} has no header: its first line is {lines[0][:60]!r}; name its columns, such as time,q1"
-        )
-    wide = len(head)
-    rows = np.full((len(lines) - 1, wide), np.nan)
-    for k, line in enumerate(lines[1:]):
-        for n, cell in enumerate(split(line)[:wide]):
-            value = _number(cell, comma)
-            rows[k, n] = np.nan if value is None else value
-    return head, rows
+    sample = lines[len(lines) // 2]
+    mark = next((x for x in (";", "\t") if sample.count(x) > 1), ",")
+    comma = mark != "," and not any("." in _without_dates(x) for x in lines[-20:])  # decimal commas
+    split: Callable[[str], list[str]] = str.split
+    if sample.count(mark):
+        split = lambda x: x.split(mark)  # noqa: E731
+    wide = len(split(sample.rstrip(mark)))
+    first = next((k for k, x in enumerate(lines[:200]) if _is_row(split(x), wide, comma)), None)
+    if first is None:
+        raise InputError(f"{path} has no rows of numbers in its first 200 lines; give a text table with numbers")
+    head = names or _header(lines[:first], split, wide)
+    if head is None:
+        head = _assumed(lines[first], wide, count, rate, path, findings)
+    if len(head) < wide:
+        head = [*head, *(f"column {k + 1}" for k in range(len(head), wide))]
+    body = [x for x in lines[first:] if x.lstrip()[0] not in "#%"]
+    return head[:wide], _numbers(body, mark if sample.count(mark) else None, split, wide, comma)
 
 
-def _number(cell: str, comma: bool) -> float | None:
+def _numbers(lines: list[str], mark: str | None, split: Any, wide: int, comma: bool) -> Numbers:
+    """Return the numbers of rows: by NumPy's reader where all cells are numbers, and cell by cell otherwise."""
+    if comma:
+        lines = [x.replace(",", ".") for x in lines]
     try:
-        return float(cell.replace(",", ".") if comma else cell)
+        rows = np.loadtxt(lines, delimiter=mark, comments=None, ndmin=2)
+        if rows.shape[1] == wide:
+            return rows
+    except ValueError:
+        pass
+    rows = np.full((len(lines), wide), np.nan)
+    for k, line in enumerate(lines):
+        for n, cell in enumerate(split(line)[:wide]):
+            value = _number(cell)
+            rows[k, n] = np.nan if value is None else value
+    return rows
+
+
+def _is_row(cells: Sequence[str], wide: int, comma: bool) -> bool:
+    """Return whether cells are a row of numbers: at least two, and no words but empty cells and NaN."""
+    known = [_number(x.replace(",", ".") if comma else x) is not None for x in cells if x.strip()]
+    return len(cells) >= min(wide, 2) and len(known) > 1 and all(known)
+
+
+def _header(lines: list[str], split: Any, wide: int) -> list[str] | None:
+    """Return the names of columns: the line before the numbers, or the one before its units, joined with them."""
+    rows = [[x.strip().strip("\"'") for x in _cells(line.lstrip("#% "), split, wide)] for line in lines]
+    rows = [row for row in rows if len(row) >= max(2, wide - 1)]
+    if not rows:
+        return None
+    units = [set(_words(x)) for x in rows[-1]]
+    if len(rows) > 1 and all(w <= UNIT_WORDS | {PERCENT} for w in units) and sum(map(bool, units)) > 1:
+        return [f"{a} [{b}]" for a, b in zip(rows[-2], rows[-1], strict=False)]
+    return rows[-1]
+
+
+def _cells(line: str, split: Any, wide: int) -> list[str]:
+    """Return the names in a line of a header; where blanks separate, those before brackets belong to a name."""
+    cells = split(line)
+    if len(cells) != wide and split is str.split:
+        cells = re.findall(r"\S+(?:\s+[\[(][^\])]*[\])])?", line)
+    return cells
+
+
+def _expanded(header: Sequence[str], count: int) -> list[str]:
+    """Return names of columns, with a quantity of all joints as that of each."""
+    known = {w for words in QUANTITIES.values() for w in words}
+    out: list[str] = []
+    for name in header:
+        words = _words(name)
+        alone = bool(words) and not any(w.isdigit() for w in words) and any(w in known for w in words)
+        out += [f"{name} {k + 1}" for k in range(count)] if alone and len(header) < count + 1 else [name]
+    return out
+
+
+def _assumed(
+    line: str, wide: int, count: int, rate: float | None, path: Path, findings: list[str]
+) -> list[str]:
+    """Return names for a table without any, by the number of its columns."""
+    times = 0 if rate is not None else 1
+    blocks = BLOCKS.get((wide - times) // count) if (wide - times) % count == 0 else None
+    if blocks is None:
+        raise InputError(
+            f"{path} has no header: its first line is {line[:60]!r}; name its columns, such as time,q1, or by "
+            "header= (--header t,q,qd,current)"
+        )
+    findings.append(
+        f"{path.name}: no header; {wide} columns are taken as {', '.join(['t'] * times + [f'{b}1 to {b}{count}' for b in blocks])}; "
+        "--header t,q,current says otherwise"
+    )
+    return ["t"] * times + [f"{b}{k + 1}" for b in blocks for k in range(count)]
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return _clock(cell.strip().strip("\"'"))
+
+
+def _clock(text: str) -> float | None:
+    """Return the seconds of a date with a time, or of a time of day."""
+    if text.count(":") not in (2, 3):
+        return None
+    try:
+        if re.fullmatch(r"\d+:\d\d:\d\d([.,]\d+)?", text):
+            hours, minutes, seconds = text.replace(",", ".").split(":")
+            return 3600.0 * int(hours) + 60.0 * int(minutes) + float(seconds)
+        return (datetime.fromisoformat(text.replace(",", ".")).replace(tzinfo=None) - datetime(2000, 1, 1)).total_seconds()
     except ValueError:
         return None
 
 
+def _without_dates(line: str) -> str:
+    return re.sub(r"\d+:\d\d:\d\d[.,]\d+", "", line)
+
+
+# --- Columns
+
+
 def _words(name: str) -> list[str]:
     """Return the words of a column's name in lower case, with numbers apart: "actualQ_3 [rad]" is actual, q, 3, rad."""
-    name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
+    name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name.replace("%", f" {PERCENT} "))
+    name = re.sub(r"\b([Nkcm]?N) ?[.*]? ?(m|mm)\b(?=[\])]|$)", r"\1\2", name)  # "N m", "N.m"
     return re.findall(r"[a-z]+|\d+", name.lower())
 
 
-def _columns(head: Sequence[str], labels: Sequence[str], path: Path) -> dict[str, dict[int, int]]:
-    """Return the column of each quantity and joint; times are the quantity "t" of joint 0."""
-    by_word = {word: quantity for quantity, words in QUANTITIES.items() for word in words}
-    named = sorted(((" ".join(_words(x)), k) for k, x in enumerate(labels)), key=lambda x: -len(x[0]))
+def _columns(head: Sequence[str], labels: Sequence[str], path: Path, findings: list[str]) -> dict[str, dict[int, int]]:
+    """Return the column of each quantity and joint."""
+    families = _families(head, labels, path)
     found: dict[str, dict[int, int]] = {}
-    numbered: dict[str, dict[int, int]] = {}
-    for column, name in enumerate(head):
-        words = _words(name)
-        if set(words) & set(IGNORED) or not words:
+    for quantity in QUANTITIES:
+        own = [(rank, joints) for (of, rank, joints) in families if of == quantity]
+        own.sort(key=lambda x: (-len(x[1]), x[0]))
+        if not own:
             continue
-        if words[0] in TIMES and "t" not in found and not any(w in by_word for w in words[1:]):
-            found["t"] = {0: column}
-            continue
-        text = f" {' '.join(words)} "
-        joint = next((k for label, k in named if f" {label} " in text), None)
-        rest = words if joint is None else text.replace(f" {named_label(named, joint)} ", " ", 1).split()
-        quantity = next((by_word[w] for w in rest if w in by_word), None)
-        if quantity is None:
-            continue
-        if joint is not None:
-            target, key = found.setdefault(quantity, {}), joint
-        else:
-            digits = [int(w) for w in rest if w.isdigit()]
-            if not digits and len(labels) > 1:
-                continue
-            target, key = numbered.setdefault(quantity, {}), digits[-1] if digits else 1
-        if key in target:
-            raise InputError(
-                f"{path}: columns {head[target[key]]!r} and {name!r} are both {quantity} of the same joint; rename one"
-            )
-        target[key] = column
-    for quantity, at in numbered.items():
-        first = 0 if 0 in at else 1
-        for key, column in at.items():
-            if 0 <= key - first < len(labels):
-                found.setdefault(quantity, {}).setdefault(key - first, column)
+        (unknown, _), joints = own[0]
+        found[quantity] = dict(joints)
+        if len(joints) < len(labels):  # names that are not alike
+            for _, more in own[1:]:
+                found[quantity] = more | found[quantity]
+        elif unknown and (other := [j for r, j in own[1:] if r[0] == unknown and not set(j.values()) & set(joints.values())]):
+            first, second = (head[j[min(j)]] for j in (joints, other[0]))
+            findings.append(f"{path.name}: {quantity} is read from {first!r} and so on, not from {second!r}")
     return found
 
 
-def named_label(named: Sequence[tuple[str, int]], joint: int) -> str:
-    """Return the words of a joint's name as one text."""
-    return next(label for label, k in named if k == joint)
+def _families(
+    head: Sequence[str], labels: Sequence[str], path: Path
+) -> list[tuple[str, tuple[int, int], dict[int, int]]]:
+    """Return (quantity, rank, column of each joint) of columns that differ by a joint's name or a number alone.
+
+    The rank is the number of words that are not understood, and the first column.
+    """
+    by_word = {word: quantity for quantity, words in QUANTITIES.items() for word in words}
+    plain = {*FILLERS, *UNIT_WORDS, *by_word}
+    named = _named(labels, by_word)
+    families: dict[tuple, tuple[str, int, int, dict[int, int]]] = {}
+    for column, name in enumerate(head):
+        words = _words(name)
+        text = f" {' '.join(words)} "
+        label, joint = next(((x, k) for x, k in named if f" {x} " in text), ("", -1))
+        rest = words if joint < 0 else text.replace(f" {label} ", " ", 1).split()
+        quantity = next((by_word[w] for w in rest if w in by_word), None)
+        if quantity is None or set(rest) & set(IGNORED):
+            continue
+        unknown = len({w for w in rest if not w.isdigit()} - plain)
+        readings: list[tuple[tuple, int]] = [] if joint < 0 else [((joint >= 0, *rest), joint)]
+        digits = [k for k, w in enumerate(words) if w.isdigit()]
+        readings += [((k, *words[:k], *words[k + 1 :]), int(words[k])) for k in reversed(digits)]
+        if not readings and len(labels) == 1:
+            readings = [(tuple(words), 1)]
+        for pattern, key in readings:
+            of, odd, first, columns = families.setdefault(pattern, (quantity, unknown, column, {}))
+            if key in columns and pattern is readings[0][0]:
+                raise InputError(
+                    f"{path}: columns {head[columns[key]]!r} and {name!r} are both {of} of the same joint; rename one"
+                )
+            columns.setdefault(key, column)
+    out = []
+    for pattern, (quantity, unknown, first, columns) in families.items():
+        start = 0 if pattern[0] is True or 0 in columns else 1
+        joints = {k - start: c for k, c in columns.items() if 0 <= k - start < len(labels)}
+        if joints:
+            out.append((quantity, (unknown, first), joints))
+    return out
+
+
+def _named(labels: Sequence[str], by_word: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Return the words by which joints are named in columns, with and without such as "joint", the longest first."""
+    out: list[tuple[str, int]] = []
+    for k, label in enumerate(labels):
+        words = _words(label)
+        short = [w for w in words if w not in FILLERS]
+        out.append((" ".join(words), k))
+        if short and not all(w.isdigit() or w in by_word for w in short):
+            out.append((" ".join(short), k))
+    return sorted(out, key=lambda x: -len(x[0]))
+
+
+def _times(
+    head: Sequence[str], rows: Numbers, places: dict[str, dict[int, int]], rate: float | None, path: Path,
+    findings: list[str],
+) -> Numbers:  # fmt: skip
+    """Return the times of rows [s]: from a column, from two of seconds and nanoseconds, or by the rate."""
+    if rate is not None:
+        return np.arange(len(rows)) / positive(rate, "rate")
+    by_word = {word for words in QUANTITIES.values() for word in words}
+    known = {*TIMES, *SECONDS, *FILLERS, "header", "ros", "rosbag", "unix", "utc", "epoch", "system"}
+    ranked = []
+    for k, name in enumerate(head):
+        words = _words(name)
+        if set(words) & set(TIMES) and not set(words) & by_word and not any(w.isdigit() for w in words):
+            with np.errstate(invalid="ignore"):
+                forward = float(np.mean(np.diff(rows[: 10**4, k]) >= 0.0)) if len(rows) > 1 else 1.0
+            if forward > FORWARD and np.nanmax(rows[:, k]) > np.nanmin(rows[:, k]):
+                ranked.append((len(set(words) - known), k))
+    if not ranked:
+        raise InputError(
+            f"{path}: no column of times among {', '.join(head[:12])}; name one 'time', in seconds, or give rate= "
+            "(--rate 500), the samples per second"
+        )
+    at = min(ranked)[1]
+    words = _words(head[at])
+    fine = next((k for k, x in enumerate(head) if _words(x)[:-1] == words[:-1] and words[-1] in ("sec", "secs")
+                 and _words(x)[-1] in ("nsec", "nsecs", "nanosec", "nanosecs")), None)  # fmt: skip
+    if fine is not None:
+        whole = rows[:, at] - rows[np.isfinite(rows[:, at]).argmax(), at]
+        return whole + 1e-9 * rows[:, fine]
+    return _seconds(rows[:, at], head[at], path, findings)
 
 
 def _seconds(t: Numbers, name: str, path: Path, findings: list[str]) -> Numbers:
     """Return times in seconds, by the unit in the name of their column or by the size of their steps."""
     good = t[np.isfinite(t)]
-    step = float(np.median(np.abs(np.diff(good)))) if len(good) > 1 else 0.0
-    unit = next((TIME_UNITS[w] for w in _words(name) if w in TIME_UNITS), None)
+    steps = np.abs(np.diff(good))
+    step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
+    words = _words(name)
+    unit = next((SECONDS[w] for w in words if w in SECONDS), None)
+    if unit is None and set(words) & {"s", "sec", "secs", "seconds"} and step <= 0.5:
+        unit = 1.0
     if unit is None:
         unit = next(u for u, most in ((1.0, 0.5), (1e-3, 500.0), (1e-6, 5e5), (1e-9, math.inf)) if step <= most)
         if unit != 1.0:
             word = {1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}[unit]
             findings.append(f"{path.name}: steps of {step:.4g} are taken as {word}")
-    keep = np.where(np.isfinite(t), t, np.nan)
     first = good[0] if len(good) else 0.0
-    return (keep - first) * unit
+    return (t - first) * unit
+
+
+# --- Units
+
+
+def _units(
+    arrays: dict[str, Numbers], places: dict[str, dict[int, int]], head: Sequence[str], path: Path, findings: list[str]
+) -> None:
+    """Convert torques and currents to N m and A by the units in their names; torques in percent are currents."""
+    for quantity, table in (("tau", TORQUES), ("current", CURRENTS)):
+        if quantity not in arrays:
+            continue
+        for k, column in places[quantity].items():
+            factor = next((table[w] for w in _words(head[column]) if w in table), 1.0)
+            if factor != 1.0:
+                arrays[quantity][:, k] *= factor
+    if "tau" in arrays and any(PERCENT in _words(head[c]) for c in places["tau"].values()):
+        percent = arrays.pop("tau")
+        arrays.setdefault("current", percent)
+        findings.append(f"{path.name}: torques in percent are read like currents: their gains are torques per percent")
 
 
 def _to_radians(
-    system: CompiledMechanism, arrays: dict[str, Numbers], t: Numbers, degrees: bool | None, path: Path,
-    findings: list[str],
+    system: CompiledMechanism, arrays: dict[str, Numbers], t: Numbers, degrees: bool | None, words: list[list[str]],
+    path: Path, findings: list[str],
 ) -> None:  # fmt: skip
-    """Convert angles and angular velocities to radians where they are given in degrees."""
+    """Convert angles to radians and lengths to meters where names, sizes or limits say that they are not."""
     turning = np.array([unit == "rad" for _, _, unit in axis_names(system.mechanism, 1)])
-    if not turning.any():
-        return
-    if degrees is None:
-        largest = float(np.nanmax(np.abs(arrays["q"][:, turning]), initial=0.0))
-        degrees = largest > TURNS
-        if degrees:
-            findings.append(
-                f"{path.name}: positions of up to {largest:.4g} are taken as degrees; --radians if they are not"
-            )
-    if degrees:
-        arrays["q"] = np.where(turning, np.radians(arrays["q"]), arrays["q"])
-    if "qd" in arrays:
+    factors = np.ones(len(turning))
+    for k, own in enumerate(words):
+        factors[k] = next((ANGLES[w] for w in own if w in ANGLES), 1.0)
+    named = any(set(w) & (ANGLES.keys() - {"mm"}) for k, w in enumerate(words) if turning[k])
+    if degrees is not None:
+        factors = np.where(turning, math.pi / 180.0 if degrees else 1.0, factors)
+    elif turning.any() and not named:
+        why = _likely_degrees(system, arrays["q"], turning)
+        if why:
+            factors = np.where(turning, math.pi / 180.0, factors)
+            findings.append(f"{path.name}: positions of up to {why} are taken as degrees; --radians if they are not")
+    arrays["q"] = arrays["q"] * factors
+    if "qd" in arrays and turning.any():
         slope = _slopes(t, arrays["q"], arrays["qd"])[turning]
-        if np.nanmedian(np.abs(slope)) > math.sqrt(180.0 / math.pi):
-            arrays["qd"] = np.where(turning, np.radians(arrays["qd"]), arrays["qd"])
-            if not degrees:
-                findings.append(f"{path.name}: velocities are in degrees per second, positions in radians")
+        size = float(np.nanmedian(np.abs(slope)))
+        unit = min(SPEEDS, key=lambda u: abs(math.log(max(size, 1e-300) / u)))
+        if unit != 1.0 and abs(math.log(max(size, 1e-300) / unit)) < math.log(1.5):
+            arrays["qd"] = np.where(turning, arrays["qd"] / unit, arrays["qd"])
+            if (factors[turning] == 1.0).all():
+                findings.append(f"{path.name}: velocities are in {SPEEDS[unit]}, positions in radians")
+
+
+def _likely_degrees(system: CompiledMechanism, q: Numbers, turning: Any) -> str:
+    """Return the largest position that joints in radians are not likely to have, as text, or nothing."""
+    largest = np.nanmax(np.abs(q), axis=0, initial=0.0)
+    if float(largest[turning].max()) > TURNS:
+        return f"{largest[turning].max():.4g}"
+    for k, joint in enumerate(system.mechanism.joints):
+        low, high = joint.limits.lower, joint.limits.upper
+        if len(system.mechanism.joints) == len(largest) and turning[k] and len(low) and len(high):
+            most = max(abs(float(low[0])), abs(float(high[0])))  # pyright: ignore
+            if math.isfinite(most) and largest[k] > BEYOND * max(most, math.pi):
+                return f"{largest[k]:.4g}, beyond the limits of {joint.name},"
+    return ""
 
 
 def _rates(t: Numbers, q: Numbers) -> Numbers:
     """Return rough velocities, over steps in which noise is small."""
-    apart = max(1, len(t) // 2000)
+    apart = max(1, int(RATES_OVER / max(float(np.median(np.diff(t))), 1e-9)))
     out = np.full(q.shape, np.nan)
     out[apart:-apart] = (q[2 * apart :] - q[: -2 * apart]) / (t[2 * apart :] - t[: -2 * apart])[:, None]
     return out

@@ -1,8 +1,8 @@
-"""Recordings of a motion with the torques that made it, checked, and cut at gaps into pieces of even steps."""
+"""Recordings of a motion with the torques that made it, checked, repaired, and cut at gaps into pieces of even steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,18 @@ SHORTEST = 40
 """The fewest samples of a piece; shorter ones are left out."""
 UNEVEN = 0.01
 """The largest deviation of a time step from their median, in parts of it, for steps that count as even."""
+
+COARSE = 0.3
+"""The part of repeated times above which times are coarse, and are spread evenly."""
+JITTER, SMOOTHER = 0.02, 0.7
+"""The deviation of time steps above which even ones are tried, and the roughness of positions at which they are taken."""
+PAUSE = 100.0
+"""The gap between runs of one log whose times begin anew, in steps."""
+HELD = 0.7
+"""The part of intervals between changes of positions that have the usual length, in a log that repeats its rows."""
+WINDOW, SPIKE, LEAST_SPIKE = 7, 15.0, {"q": 0.03, "tau": 0.25, "current": 0.25}
+"""Rows of the running median; the distance from it of a spike, in deviations, and in parts of the range of a signal:
+friction makes steps of torques."""
 
 
 @dataclass(frozen=True)
@@ -163,3 +175,155 @@ def _interpolated(t: Numbers, x: Numbers, at: Numbers) -> Numbers:
     from scipy.interpolate import PchipInterpolator
 
     return PchipInterpolator(t, x, axis=0)(at)
+
+
+# --- Repairs of logs: times that repeat, begin anew or tremble; rows that repeat; turns that wrap; spikes
+
+
+def repaired_times(
+    t: Numbers, arrays: dict[str, Numbers], name: str, findings: list[str]
+) -> tuple[Numbers, dict[str, Numbers]]:
+    """Return times that increase, with their rows; what was changed is added to the findings."""
+    good = np.isfinite(t)
+    if not good.all():
+        findings.append(f"{name}: {(~good).sum()} rows have no time; they are left out")
+        t, arrays = t[good], {n: x[good] for n, x in arrays.items()}
+    if len(t) < SHORTEST:
+        raise InputError(f"{name} has {len(t)} rows with a time; give at least {SHORTEST}")
+    back = np.flatnonzero(np.diff(t) < 0.0) + 1
+    if len(back):
+        step = float(np.median(np.abs(np.diff(t))))
+        runs = [t[a:b] for a, b in pairwise([0, *back.tolist(), len(t)])]
+        spans = sorted((float(x[0]), float(x[-1])) for x in runs)
+        if all(after[0] > before[1] - 2.0 * step for before, after in pairwise(spans)) or len(runs) > len(t) // SHORTEST:
+            findings.append(f"{name}: rows are not in the order of time; they are sorted")
+            order = np.argsort(t, kind="stable")
+            t, arrays = t[order], {n: x[order] for n, x in arrays.items()}
+        else:
+            findings.append(f"{name}: times begin anew {len(back)} times; the runs are read one after the other")
+            ends = [*(float(x[-1]) for x in runs)]
+            shifts = np.cumsum([0.0, *(a + PAUSE * step - b[0] for a, b in zip(ends, runs[1:], strict=False))])
+            t = np.concatenate([x + d for x, d in zip(runs, shifts, strict=True)])
+    repeated = np.append(False, np.diff(t) <= 0.0)
+    if not repeated.any():
+        return _evened(t, arrays, name, findings), arrays
+    same = np.append(False, (np.diff(arrays["q"], axis=0) == 0.0).all(axis=1)) & repeated
+    if repeated.mean() > COARSE and same.sum() < 0.5 * repeated.sum():
+        findings.append(f"{name}: {repeated.sum()} rows repeat the time of the row before; times are spread evenly")
+        return _spread(t), arrays
+    findings.append(f"{name}: {repeated.sum()} rows repeat the time of the row before; they are left out")
+    t, arrays = t[~repeated], {n: x[~repeated] for n, x in arrays.items()}
+    return _evened(t, arrays, name, findings), arrays
+
+
+def _spread(t: Numbers) -> Numbers:
+    """Return times with even steps between gaps, from coarse times that repeat."""
+    stamps, first = np.unique(t, return_index=True)
+    step = float(np.median(np.diff(stamps)))
+    cuts = first[1:][np.diff(stamps) > 2.0 * BRIDGED * step]
+    out = _fitted(t, cuts, lambda own: np.arange(len(own), dtype=float))
+    late = np.diff(out) <= 0.0
+    return np.interp(np.arange(len(t)), first, stamps) if late.any() else out
+
+
+def _evened(t: Numbers, arrays: dict[str, Numbers], name: str, findings: list[str]) -> Numbers:
+    """Return even times where stamps tremble and positions are smoother over even ones."""
+    steps = np.diff(t)
+    step = float(np.median(steps))
+    short = steps[steps < BRIDGED * step]
+    if np.std(short) <= JITTER * step:
+        return t
+    cuts = np.flatnonzero(steps > BRIDGED * step) + 1
+    candidates = [_fitted(t, cuts, lambda own: np.arange(len(own), dtype=float)),
+                  _fitted(t, cuts, lambda own: np.append(0.0, np.cumsum(np.maximum(np.round(np.diff(own) / step), 1.0))))]
+    rough = [_roughness(x, arrays["q"]) if (np.diff(x) > 0.0).all() else np.inf for x in candidates]  # fmt: skip
+    even = candidates[int(np.argmin(rough))]
+    if not min(rough) < SMOOTHER * _roughness(t, arrays["q"]):
+        return t
+    step = float(np.median(np.diff(even)))
+    findings.append(
+        f"{name}: time steps vary by {100.0 * np.std(short) / step:.0f} %, and positions are smoother over even steps of "
+        f"{step:.4g} s, which are used"
+    )
+    return even
+
+
+def _fitted(t: Numbers, cuts: Any, count: Callable[[Numbers], Numbers]) -> Numbers:
+    """Return times between gaps as the straight lines through them over the number of steps."""
+    out = t.copy()
+    for a, b in pairwise([0, *cuts.tolist(), len(t)]):
+        if b - a > 2:
+            steps = count(t[a:b])
+            slope, start = np.polyfit(steps, t[a:b], 1)
+            out[a:b] = start + slope * steps
+    return out
+
+
+def _roughness(t: Numbers, q: Numbers) -> float:
+    """Return the median distance of positions from lines between their neighbors, relative to the range."""
+    part = ((t[1:-1] - t[:-2]) / (t[2:] - t[:-2]))[:, None]
+    off = np.abs(q[1:-1] - (1.0 - part) * q[:-2] - part * q[2:])
+    size = np.maximum(np.nanmax(q, axis=0) - np.nanmin(q, axis=0), 1e-300)
+    return float(np.nanmean(np.minimum(off / size, 0.1)))
+
+
+def unwrapped(q: Numbers, turning: Any, labels: Sequence[str], name: str, findings: list[str]) -> Numbers:
+    """Return positions [rad] of joints that rotate without jumps of a revolution."""
+    out, found = q.copy(), []
+    for k in np.flatnonzero(turning):
+        good = np.isfinite(q[:, k])
+        values = q[good, k]
+        jumps = np.abs(np.abs(np.diff(values)) - 2.0 * np.pi) < 0.3
+        if jumps.any():
+            turns = np.append(0.0, np.cumsum(np.where(jumps, -np.sign(np.diff(values)), 0.0)))
+            out[good, k] = values + 2.0 * np.pi * turns
+            found.append(labels[k])
+    if found:
+        findings.append(f"{name}: positions of {', '.join(found)} jump by a revolution; the jumps are removed")
+    return out
+
+
+def repaired_rows(
+    t: Numbers, arrays: dict[str, Numbers], labels: Sequence[str], name: str, findings: list[str]
+) -> tuple[Numbers, dict[str, Numbers]]:
+    """Return rows without repetitions of older samples, and with NaN in place of spikes."""
+    t, arrays = _fresh_rows(t, arrays, name, findings)
+    for what in ("q", "tau", "current"):
+        if what not in arrays:
+            continue
+        spikes = _spikes(arrays[what], LEAST_SPIKE[what])
+        if spikes.any():
+            arrays[what] = np.where(spikes, np.nan, arrays[what])
+            who = ", ".join(labels[k] for k in np.flatnonzero(spikes.any(axis=0)))
+            word = {"q": "positions", "tau": "torques", "current": "currents"}[what]
+            findings.append(f"{name}: {spikes.any(axis=1).sum()} rows have spikes of {word} ({who})")
+    return t, arrays
+
+
+def _fresh_rows(
+    t: Numbers, arrays: dict[str, Numbers], name: str, findings: list[str]
+) -> tuple[Numbers, dict[str, Numbers]]:
+    """Return the rows at which positions change, in a log that repeats each sample several times."""
+    changed = np.flatnonzero(np.append(True, (np.diff(arrays["q"], axis=0) != 0.0).any(axis=1)))
+    gaps = np.diff(changed)
+    if len(gaps) < SHORTEST:
+        return t, arrays
+    usual = int(np.median(gaps))
+    if usual < 2 or np.mean(np.abs(gaps - usual) <= max(1, usual // 4)) < HELD:
+        return t, arrays
+    kept = np.concatenate([np.arange(a, b, usual) if b - a > 2 * usual else [a]
+                           for a, b in pairwise([*changed.tolist(), len(t)])]).astype(int)  # fmt: skip
+    findings.append(f"{name}: positions change every {usual} rows; one row of each {usual} is used")
+    return t[kept], {n: x[kept] for n, x in arrays.items()}
+
+
+def _spikes(x: Numbers, least: float) -> Any:
+    """Return where signals [n, k] leave the running median of their neighbors for a few rows."""
+    from scipy.ndimage import median_filter
+
+    filled = np.where(np.isfinite(x), x, 0.0)
+    off = np.abs(filled - median_filter(filled, size=(WINDOW, 1), mode="nearest"))
+    off = np.where(np.isfinite(x), off, 0.0)
+    low, high = np.nanquantile(x, [0.01, 0.99], axis=0)
+    deviation = 1.4826 * np.median(off, axis=0)
+    return off > np.maximum(SPIKE * deviation, least * (high - low)) + 1e-12
