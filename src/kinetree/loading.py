@@ -15,6 +15,7 @@ from .errors import InputError, ModelError, unknown_name
 from .formats import KNOWN, read
 from .formats.contact_shapes import contacts_from_shapes
 from .formats.dh import mechanism_from_dh
+from .formats.mjcf_writer import write_mjcf
 from .formats.pairs import mechanism_from_pairs
 from .formats.report import Report, report_tolerated
 from .formats.toml_writer import write_toml
@@ -91,17 +92,19 @@ def save(mechanism: Mechanism | System, path: str | Path) -> Path:
     """Write a mechanism, or that of a System, to a file that `load` can read; return the path.
 
     Native .toml has a place for every part. URDF (.urdf) has none for gravity, shapes and contacts, which are left out,
-    and none for loops, springs and couplings: mechanisms with these are refused.
+    and none for loops, springs and couplings: mechanisms with these are refused. MJCF (.xml) has gravity, armatures,
+    springs, actuators, keyframes, couplings, and loops of the kinds spherical and fixed; a comment on top of the file
+    lists what is left out.
     """
     found = getattr(mechanism, "mechanism", mechanism)
     if not isinstance(found, Mechanism):
         what = f"mechanism is {repr(mechanism)[:80]}"
         raise InputError(f"{what}; expected a Mechanism or a System; runs have run.save(path)")
     path = Path(path)
-    write = {".toml": write_toml, ".urdf": write_urdf}.get(path.suffix.lower())
+    write = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf}.get(path.suffix.lower())
     if write is None:
         what = repr(path.suffix or "a name without suffix")
-        raise InputError(f"{path}: mechanisms are written as .toml or .urdf, not as {what}")
+        raise InputError(f"{path}: mechanisms are written as .toml, .urdf or .xml (MJCF), not as {what}")
     text = write(found)
     with replacing(path) as written:
         written.write_text(text, encoding="utf-8")

@@ -477,7 +477,9 @@ def found_positions(
         A = np.hstack([(Y * sign[measured.driven][:, None])[use], plain]) * weights
         H = A.T @ A + np.diag(toward**2)
         scale = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
-        inverse = np.linalg.pinv(H / np.outer(scale, scale), rcond=UNDETERMINED, hermitian=True) / np.outer(scale, scale)
+        inverse = np.linalg.pinv(H / np.outer(scale, scale), rcond=UNDETERMINED, hermitian=True) / np.outer(
+            scale, scale
+        )
         AE = A.T @ E
         G = E.T @ E - AE.T @ inverse @ AE  # of |A beta - E k|^2 + |toward (beta - model)|^2 with the best beta
         g = AE.T @ inverse @ given

@@ -267,7 +267,10 @@ def identify(
 
 
 def _divided(
-    measured: Measured, rows: list[Rows], validation: Any, findings: list[str],
+    measured: Measured,
+    rows: list[Rows],
+    validation: Any,
+    findings: list[str],
     frame: tuple[Numbers, Numbers] | None = None,
 ) -> tuple[list[Rows], list[Rows]]:
     """Return the rows from which parameters are estimated, and those that are held out."""
@@ -338,7 +341,9 @@ def _step(rows: list[Rows]) -> float:
 def _notice_unused(rows: list[Rows], labels: list[str], findings: list[str]) -> None:
     """Add a finding for rows at rest or at the limit of a drive."""
     use = np.concatenate([r.use for r in rows])
-    parts = [f"{label} {100.0 * (1.0 - x):.0f} %" for label, x in zip(labels, use.mean(axis=0), strict=True) if x < 0.995]
+    parts = [
+        f"{label} {100.0 * (1.0 - x):.0f} %" for label, x in zip(labels, use.mean(axis=0), strict=True) if x < 0.995
+    ]
     if parts:
         findings.append(
             f"samples at rest, where friction may be anything, or at the limit of a drive: {', '.join(parts)}; they are "

@@ -217,9 +217,7 @@ def _expanded(header: Sequence[str], count: int) -> list[str]:
     return out
 
 
-def _assumed(
-    line: str, wide: int, count: int, rate: float | None, path: Path, findings: list[str]
-) -> list[str]:
+def _assumed(line: str, wide: int, count: int, rate: float | None, path: Path, findings: list[str]) -> list[str]:
     """Return names for a table without any, by the number of its columns."""
     times = 0 if rate is not None else 1
     blocks = BLOCKS.get((wide - times) // count) if (wide - times) % count == 0 else None
@@ -250,7 +248,9 @@ def _clock(text: str) -> float | None:
         if re.fullmatch(r"\d+:\d\d:\d\d([.,]\d+)?", text):
             hours, minutes, seconds = text.replace(",", ".").split(":")
             return 3600.0 * int(hours) + 60.0 * int(minutes) + float(seconds)
-        return (datetime.fromisoformat(text.replace(",", ".")).replace(tzinfo=None) - datetime(2000, 1, 1)).total_seconds()
+        return (
+            datetime.fromisoformat(text.replace(",", ".")).replace(tzinfo=None) - datetime(2000, 1, 1)
+        ).total_seconds()
     except ValueError:
         return None
 
@@ -283,7 +283,9 @@ def _columns(head: Sequence[str], labels: Sequence[str], path: Path, findings: l
         if len(joints) < len(labels):  # names that are not alike
             for _, more in own[1:]:
                 found[quantity] = more | found[quantity]
-        elif unknown and (other := [j for r, j in own[1:] if r[0] == unknown and not set(j.values()) & set(joints.values())]):
+        elif unknown and (
+            other := [j for r, j in own[1:] if r[0] == unknown and not set(j.values()) & set(joints.values())]
+        ):
             first, second = (head[j[min(j)]] for j in (joints, other[0]))
             findings.append(f"{path.name}: {quantity} is read from {first!r} and so on, not from {second!r}")
     return found

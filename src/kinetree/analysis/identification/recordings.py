@@ -195,7 +195,10 @@ def repaired_times(
         step = float(np.median(np.abs(np.diff(t))))
         runs = [t[a:b] for a, b in pairwise([0, *back.tolist(), len(t)])]
         spans = sorted((float(x[0]), float(x[-1])) for x in runs)
-        if all(after[0] > before[1] - 2.0 * step for before, after in pairwise(spans)) or len(runs) > len(t) // SHORTEST:
+        if (
+            all(after[0] > before[1] - 2.0 * step for before, after in pairwise(spans))
+            or len(runs) > len(t) // SHORTEST
+        ):
             findings.append(f"{name}: rows are not in the order of time; they are sorted")
             order = np.argsort(t, kind="stable")
             t, arrays = t[order], {n: x[order] for n, x in arrays.items()}
@@ -234,8 +237,10 @@ def _evened(t: Numbers, arrays: dict[str, Numbers], name: str, findings: list[st
     if np.std(short) <= JITTER * step:
         return t
     cuts = np.flatnonzero(steps > BRIDGED * step) + 1
-    candidates = [_fitted(t, cuts, lambda own: np.arange(len(own), dtype=float)),
-                  _fitted(t, cuts, lambda own: np.append(0.0, np.cumsum(np.maximum(np.round(np.diff(own) / step), 1.0))))]
+    candidates = [
+        _fitted(t, cuts, lambda own: np.arange(len(own), dtype=float)),
+        _fitted(t, cuts, lambda own: np.append(0.0, np.cumsum(np.maximum(np.round(np.diff(own) / step), 1.0)))),
+    ]
     rough = [_roughness(x, arrays["q"]) if (np.diff(x) > 0.0).all() else np.inf for x in candidates]  # fmt: skip
     even = candidates[int(np.argmin(rough))]
     if not min(rough) < SMOOTHER * _roughness(t, arrays["q"]):

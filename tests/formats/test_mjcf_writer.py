@@ -1,0 +1,173 @@
+"""MJCF that Kinetree writes: read back, and run by MuJoCo, it has the masses, poses and torques of the mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import kinetree as kt
+from kinetree import ModelError, System
+from kinetree.formats.mjcf_writer import mjcf_of, write_mjcf
+from kinetree.model import Coupling, ForceElement, Frame, Keyframe, Limits, Loop, Placement, Shape
+from kinetree.model.drives import Actuator
+from strategies import State, examples, moving_mechanisms, random_mechanism
+from tolerance import assert_close
+
+mujoco = pytest.importorskip("mujoco")
+KINDS = ["revolute", "prismatic", "spherical", "fixed"]
+
+
+def reread(system: System, tmp_path) -> System:
+    """Return a system written as MJCF and read."""
+    return kt.load(kt.save(system, tmp_path / "model.xml"), fixed="keep")
+
+
+def by_mujoco(system: System, q, qd, qdd) -> tuple[dict, np.ndarray]:
+    """Return positions of bodies, and torques by joint name, of MuJoCo's inverse dynamics of the text."""
+    model = mujoco.MjModel.from_xml_string(write_mjcf(system.mechanism))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    data = mujoco.MjData(model)
+    for joint, own, dofs in zip(system.joints, system.mechanism.q_slices, system.mechanism.v_slices, strict=True):
+        if joint.kind == "fixed":
+            continue
+        k = model.joint(joint.name).id
+        at, start = model.jnt_qposadr[k], model.jnt_dofadr[k]
+        x = q[own]
+        if joint.kind == "spherical":
+            x = np.r_[x[3], x[:3]] / np.linalg.norm(x)
+        data.qpos[at : at + len(x)] = x
+        n = dofs.stop - dofs.start
+        data.qvel[start : start + n], data.qacc[start : start + n] = qd[dofs], qdd[dofs]
+    mujoco.mj_inverse(model, data)
+    torques = np.zeros(system.nv)
+    for joint, dofs in zip(system.joints, system.mechanism.v_slices, strict=True):
+        if joint.kind != "fixed":
+            start = model.jnt_dofadr[model.joint(joint.name).id]
+            torques[dofs] = data.qfrc_inverse[start : start + dofs.stop - dofs.start]
+    return {b.name: data.body(b.name).xpos.copy() for b in system.bodies}, torques
+
+
+@given(moving_mechanisms(KINDS, most=5))
+@examples(20)
+def test_written_trees_are_the_same(tmp_path_factory, mechanism):
+    """Write random trees, read them, and find masses, poses and torques, here and by MuJoCo."""
+    system = System(mechanism)
+    again = reread(system, tmp_path_factory.mktemp("mjcf"))
+    s = State(mechanism, 1)
+    q, qd, qdd = s.q[0], s.qd[0], s.qdd[0]
+    order = [n for name in (j.name for j in again.joints) for n in range(system.nv)[entries(system, name, "v")]]
+    coordinates = [n for name in (j.name for j in again.joints) for n in range(system.nq)[entries(system, name, "q")]]
+    tau = system.inverse_dynamics(q, qd, qdd)
+    size = max(np.abs(system.inertia_matrix(q)).max(), np.abs(tau).max())
+    found = again.inverse_dynamics(q[coordinates], qd[order], qdd[order])
+    assert_close(found, tau[order], 1e-12 * size, "torques")
+    masses = {b.name: b.mass for b in again.bodies}
+    assert masses == {b.name: b.mass for b in system.bodies}
+    places, torques = by_mujoco(system, q, qd, qdd)
+    assert_close(torques, tau, 1e-12 * size, "MuJoCo's torques")
+    for body in system.bodies:
+        pose = np.asarray(system.pose(q, body.name))
+        assert_close(again.pose(q[coordinates], body.name), pose, 1e-12, "pose")
+        assert_close(places[body.name], pose[:3, 3], 1e-12 * max(1.0, np.abs(pose).max()), "MuJoCo's position")
+
+
+def entries(system: System, joint: str, what: str) -> slice:
+    """Return the places of a joint's coordinates or velocities."""
+    m = system.mechanism
+    k = [j.name for j in m.joints].index(joint)
+    return (m.q_slices if what == "q" else m.v_slices)[k]
+
+
+def equipped() -> System:
+    """Return an arm with springs, limits, actuators, keyframes, frames, shapes, a coupling and resistances."""
+    arm = kt.load("planar_3r").mechanism
+    one, two, three = arm.joints
+    joints = (
+        replace(one, armature=(0.31,), damping=(0.7,), limits=Limits(-1.1, 2.3, 3.0, 40.0)), two,
+        replace(three, friction=(0.2,), limits=Limits(lower=-1.0)),
+    )  # fmt: skip
+    numbers = (("stiffness_1", 7.1), ("rest_1", 0.3))
+    spring = ForceElement("s", "joint_spring", two.parent, two.child, coefficients=numbers)
+    bodies = tuple(
+        replace(b, shapes=(Shape("box", (0.1, 0.2, 0.3)), Shape("mesh", file="a.stl"))) if k == 0 else b
+        for k, b in enumerate(arm.bodies)
+    )
+    return System(replace(
+        arm, bodies=bodies, joints=joints, forces=(spring,),
+        frames=(*arm.frames, Frame("spot", arm.bodies[1].name, Placement((0.1, 0.2, 0.3)))),
+        couplings=(Coupling("gear", three.name, ((two.name, -0.7),), 0.2),),
+        actuators=(Actuator("servo", one.name, (11.0,), 20.0, (0.0, -20.0, -1.5), (-1.0, 1.0), (-9.0, 9.0)),),
+        keyframes=(Keyframe("home", ((one.name, (0.4,)), (three.name, (-0.1,))), ((two.name, (0.3,)),)),),
+    ))  # fmt: skip
+
+
+def test_parts_of_an_arm_return(tmp_path):
+    """Write springs, drives, keyframes, limits, couplings and sites, and read them."""
+    arm = equipped()
+    again = reread(arm, tmp_path)
+    m, n = arm.mechanism, again.mechanism
+    for a, b in zip(m.joints, n.joints, strict=True):
+        assert a.armature == b.armature or (not any(a.armature) and not any(b.armature))
+        assert (sum(a.damping), sum(a.friction)) == (sum(b.damping), sum(b.friction))
+    assert (n.joints[0].limits.lower, n.joints[0].limits.upper, n.joints[0].limits.effort) == ((-1.1,), (2.3,), (40.0,))
+    assert dict(n.forces[0].coefficients) == dict(m.forces[0].coefficients)
+    assert (n.couplings[0].terms, n.couplings[0].offset) == (m.couplings[0].terms, m.couplings[0].offset)
+    assert n.actuators == m.actuators
+    assert_close(again.keyframe("home")[0], arm.keyframe("home")[0], 0.0, "keyframe")
+    assert next(f for f in n.frames if f.name == "spot") == m.frames[-1]
+    assert n.gravity == m.gravity
+    q = np.array([0.3, -0.4, 0.48])
+    tree, other = arm.tree, again.tree
+    assert_close(other.inverse_dynamics(q, q, q), tree.inverse_dynamics(q, q, q), 1e-12, "torques")
+
+
+def test_what_is_left_out_is_listed():
+    """Read the comment on top of a file: limits, meshes and friction that differ."""
+    text, report = mjcf_of(equipped().mechanism)
+    lost = [e.text for sort in ("dropped", "changed") for e in report.of(sort)]
+    assert "the limit of velocity of joint 'joint1'" in lost
+    assert "the limit of joint 'joint3' at one end alone" in lost
+    assert any(x.startswith("the mesh 'a.stl'") for x in lost)
+    assert any("frictionloss also holds at rest" in x for x in lost)
+    assert all(x in write_mjcf(equipped().mechanism) for x in lost)
+    assert text.startswith("<?xml")
+
+
+def test_loops_at_points_and_rigid_ones(tmp_path):
+    """Write a chain closed at a point, and find the loop and the accelerations."""
+    chain = random_mechanism(["revolute"] * 4, [-1, 0, 1, 2], 3)
+    closed = replace(chain, loops=(Loop("pin", "spherical", "ground", chain.bodies[-1].name,
+                                        Placement((0.1, 0.2, 0.1)), Placement((0.2, -0.1, 0.3))),))  # fmt: skip
+    loop = reread(System(closed), tmp_path).mechanism.loops[0]
+    assert loop.kind == "spherical"
+    ends = {loop.body_a: loop.placement_a, loop.body_b: loop.placement_b}
+    assert_close(ends["ground"].translation, (0.1, 0.2, 0.1), 1e-14, "point of the ground")
+    assert_close(ends[chain.bodies[-1].name].translation, (0.2, -0.1, 0.3), 1e-14, "point of the body")
+
+
+def test_free_bodies(tmp_path):
+    """Write a floating arm, and find its torques by the same coordinates."""
+    arm = kt.load("space_robot_3r")
+    again = reread(arm, tmp_path)
+    q, qd = arm.random_state(3)
+    assert_close(again.inverse_dynamics(q, qd, qd), arm.inverse_dynamics(q, qd, qd), 1e-11, "torques")
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("four_bar", "four_bar has loops of the kinds revolute, for which MJCF has no place.*write it as .toml"),
+])  # fmt: skip
+def test_what_mjcf_has_no_place_for_is_refused(name, message):
+    """Write mechanisms with other loops and forces, and read what MJCF lacks and what to do."""
+    with pytest.raises(ModelError, match=message):
+        write_mjcf(kt.load(name).mechanism)
+
+
+def test_bodies_without_mass_are_refused():
+    """Write a joint that moves nothing, and read the remedy."""
+    arm = kt.load("planar_2r").mechanism
+    light = replace(arm, bodies=(replace(arm.bodies[0], mass=0.0, inertia=(0.0,) * 6), arm.bodies[1]))
+    with pytest.raises(ModelError, match="has no mass, and MuJoCo takes no such bodies on joints"):
+        write_mjcf(light)
