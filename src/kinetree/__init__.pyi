@@ -3,6 +3,8 @@
 from ._support.version import __version__ as __version__
 from .analysis.equilibrium import equilibrium as equilibrium
 from .analysis.identification.base_parameters import BaseParameters as BaseParameters
+from .analysis.identification.excitation import Excitation as Excitation
+from .analysis.identification.excitation import excitation as excitation
 from .analysis.identification.identify import Identification as Identification
 from .analysis.identification.identify import identify as identify
 from .analysis.identification.recordings import Recording as Recording

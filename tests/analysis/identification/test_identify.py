@@ -229,7 +229,7 @@ def test_bad_options():
     data = kt.Recording(T, Q, QD, QDD, TAU)
     with pytest.raises(UnknownNameError, match="no method 'lsq'"):
         kt.identify(ARM, data, method="lsq")
-    with pytest.raises(InputError, match="consistent is 'cone'; expected 'sdp', 'log-cholesky' or None"):
+    with pytest.raises(InputError, match="consistent is 'cone'; expected 'sdp', 'log-cholesky', 'points' or None"):
         kt.identify(ARM, data, consistent="cone")
     with pytest.raises(InputError, match="gains are torques per unit of current, and the recordings have torques"):
         kt.identify(ARM, data, gains=[1.0, 2.0, 3.0], **EXACT)

@@ -130,16 +130,16 @@ def test_rows_out_of_order(tmp_path):
 
 
 @pytest.mark.parametrize(("head", "message"), [
-    ("zeit,q1,q2,tau1,tau2", "no column of times among zeit, q1"),
+    ("when,q1,q2,tau1,tau2", "no column of times among when, q1.* or give rate= .--rate 500"),
     ("time,q1,x,tau1,tau2", "no position of 'joint2' among the columns time, q1, x"),
     ("time,q1,q2,a,b", "no torques and no currents among the columns"),
     ("time,q1,q2,tau1,b", "tau of 1 of 2 joints; give the columns of all joints"),
-    ("time,q1,q2,q1 actual,tau1", "columns 'q1' and 'q1 actual' are both q of the same joint; rename one"),
-    ("0.0,0.1,0.2,0.3,0.4", "has no header: its first line is '0.0,0.1,0.2,0.3,0.4'; name its columns"),
+    ("time,q1,q2,q1,tau1", "columns 'q1' and 'q1' are both q of the same joint; rename one"),
+    ("time,q1,q2,temp1,tau1", "tau of 1 of 2 joints"),
 ])  # fmt: skip
 def test_headers_that_do_not_do(tmp_path, head, message):
     """Read what is missing in a header, and the remedy."""
-    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+    with pytest.raises(InputError, match=message):
         read_log(written(tmp_path, head, (T, Q, TAU)), ARM, [])
 
 

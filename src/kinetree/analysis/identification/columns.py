@@ -43,15 +43,28 @@ class Column:
     position: bool = False
 
 
+STRIBECK_SPEED = 0.1
+"""The speed [rad/s, m/s] over which friction falls from that of sticking to that of slipping."""
+
+
+def _sign(qd: Numbers) -> Numbers:
+    """Return the smooth sign of velocities, as in simulations."""
+    return qd / np.sqrt(qd * qd + SLIP_SPEED * SLIP_SPEED)
+
+
 COLUMNS = {
     "viscous": Column(lambda q, qd, qdd: qd, "N m s/rad", "N s/m"),
-    "coulomb": Column(lambda q, qd, qdd: qd / np.sqrt(qd * qd + SLIP_SPEED * SLIP_SPEED), "N m", "N"),
+    "coulomb": Column(lambda q, qd, qdd: _sign(qd), "N m", "N"),
     "offset": Column(lambda q, qd, qdd: np.ones_like(qd), "N m", "N"),
     "armature": Column(lambda q, qd, qdd: qdd, "kg m^2", "kg"),
     "stiffness": Column(lambda q, qd, qdd: q, "N m/rad", "N/m", position=True),
+    "stribeck": Column(lambda q, qd, qdd: _sign(qd) * np.exp(-((qd / STRIBECK_SPEED) ** 2)), "N m", "N"),
+    "asymmetry": Column(lambda q, qd, qdd: _sign(qd) * qd, "N m s/rad", "N s/m"),
 }
 """The further sorts of parameters: damping, dry friction as in simulations, a constant torque, the inertia of the
-drive, and a spring. A spring that is relaxed at another position than zero also has an offset."""
+drive, a spring, what friction at low speeds has above dry friction, and half the difference of damping forward and
+back. A spring that is relaxed at another position than zero also has an offset, as has dry friction that differs by the
+direction. Mechanisms have no place for offset, stribeck and asymmetry."""
 
 UNITS = ("kg", *("kg m",) * 3, *("kg m^2",) * 6)
 """The units of the ten parameters of a body."""

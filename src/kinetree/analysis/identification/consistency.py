@@ -2,12 +2,14 @@
 
 The pseudo-inertia of a body is the 4x4 matrix [J, m c; (m c)^T, m] with the second moment J = tr(I) / 2 - I. A body can
 have the ten parameters if and only if this matrix is positive definite. Damping, friction and inertia of drives must
-not be negative. Two fits minimize the same sum of squares, of the estimate's deviations and, with little weight, of the
-differences from the parameters of the model, which decide where the data do not:
+not be negative. Three fits minimize the same sum of squares, of the estimate's deviations and, with little weight, of
+the differences from the parameters of the model, which decide where the data do not:
 
 * "sdp", a semidefinite program, by cvxpy and Clarabel;
 * "log-cholesky", least squares over the factors of the matrices, P = U U^T + floor, whose diagonals are exponentials,
-  by SciPy.
+  by SciPy;
+* "points", least squares over masses that are not negative, at points of lattices about each body's center of mass
+  [Gupta2013]: bodies are equimomental to these points, and lie within their box.
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ PRIOR, FAINTEST = 1e-3, 1e-5
 the least one against the largest weight of data, below which it would be rounding."""
 LEAST = 1e-6
 """The least eigenvalue of a pseudo-inertia in units of the body's mass and size, so that masses are above zero."""
-POSITIVE = ("viscous", "coulomb", "armature", "stiffness")
+POSITIVE = ("viscous", "coulomb", "armature", "stiffness", "stribeck")
 """The sorts of columns whose parameters must not be negative."""
+SCALES = 0.6, 1.6
+"""Sizes of lattices of point masses, in radii of gyration of the model's body; a third has that of the mechanism."""
+CUBE = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)], dtype=float)
 STEPS = 300
 FARTHEST = 20.0
 """The largest magnitude of an exponent: factors from 2e-9 to 5e8 of the sizes."""
@@ -81,6 +86,8 @@ def consistent(target: Target, method: str) -> Numbers:
     if method not in FITS:
         raise unknown_name("consistent fit", str(method), FITS)
     pi = FITS[method](target)
+    if method == "points":  # which the exact estimate would leave
+        return pi
     exact = pi + np.linalg.lstsq(target.K, target.beta - target.K @ pi, rcond=None)[0]
     return exact if _possible(target, exact) else pi  # the estimate itself is consistent
 
@@ -160,10 +167,7 @@ def by_factors(target: Target) -> Numbers:
         out[at, at] = np.where(target.positive[end:], rest, 1.0) * target.sizes[end:]
         return out
 
-    scale = max(float(np.abs(target.R @ target.K * target.sizes).max()), 1e-300)
-    weight = max(PRIOR / scale, FAINTEST)
-    A = np.vstack([target.R @ target.K / scale, weight * np.diag(1.0 / target.sizes)])
-    b = np.concatenate([target.R @ target.beta / scale, weight * target.prior / target.sizes])
+    A, b = _least_squares(target)
     start = _start(target, units, above)
     found = least_squares(
         lambda theta: A @ parameters(theta) - b, start, lambda theta: A @ slopes(theta), max_nfev=STEPS,  # pyright: ignore
@@ -184,5 +188,83 @@ def _start(target: Target, units: Numbers, above: tuple) -> Numbers:
     return np.concatenate([theta, np.where(target.positive[end:], np.log(np.maximum(rest, 0.01)), rest)])
 
 
-FITS: dict[str, Callable[[Target], Numbers]] = {"sdp": by_semidefinite_program, "log-cholesky": by_factors}
+@dataclass(frozen=True)
+class PointMasses:
+    """Masses [k] at points [k, 3] of a body's frame, to which the body is equimomental."""
+
+    body: str
+    masses: Numbers
+    points: Numbers
+
+
+def point_masses(target: Target, names: tuple[str, ...]) -> tuple[tuple[PointMasses, ...], Numbers]:
+    """Return masses of least cost at points of lattices about each body, none negative, and the further parameters."""
+    from scipy.optimize import lsq_linear
+
+    n, end = target.bodies, COUNT * target.bodies
+    lattices = [_lattice(target, k) for k in range(n)]
+    count = sum(map(len, lattices))
+    rest = len(target.prior) - end
+    M = np.zeros((len(target.prior), count + rest))  # pi = M (masses, further parameters)
+    at = 0
+    for k, points in enumerate(lattices):
+        M[COUNT * k : COUNT * (k + 1), at : at + len(points)] = _of_points(points).T
+        at += len(points)
+    M[end:, count:] = np.diag(target.sizes[end:])
+    units = np.concatenate([*(np.full(len(p), target.sizes[COUNT * k]) for k, p in enumerate(lattices)), np.ones(rest)])
+    A, b = _least_squares(target)
+    corners = np.concatenate(
+        [np.append(np.abs(CUBE).all(axis=1), np.zeros(len(p) - len(CUBE), dtype=bool)) for p in lattices]
+    )
+    least = np.append(np.where(corners, LEAST, 0.0), np.zeros(rest))  # of masses at corners, so that bodies have volume
+    lowest = np.where(np.append(np.ones(count, dtype=bool), target.positive[end:]), least, -np.inf)
+    found: Any = lsq_linear(A @ M * units, b, (lowest, np.inf), method="bvls", tol=1e-14, max_iter=50 * len(units))
+    x = found.x * units
+    cuts = np.cumsum([len(p) for p in lattices])[:-1]
+    bodies = tuple(
+        PointMasses(name, own[own > 0.0], points[own > 0.0])
+        for name, own, points in zip(names, np.split(x[:count], cuts), lattices, strict=True)
+    )
+    return bodies, x[count:] * target.sizes[end:]
+
+
+def by_points(target: Target) -> Numbers:
+    """Return the parameters of masses at points that are not negative, of least cost."""
+    bodies, rest = point_masses(target, ("",) * target.bodies)
+    own = [_of_points(b.points).T @ b.masses if len(b.masses) else np.zeros(COUNT) for b in bodies]
+    return np.concatenate([*own, rest])
+
+
+def _of_points(points: Numbers) -> Numbers:
+    """Return the ten parameters of unit masses at points [k, 3], about the origin [k, 10]."""
+    x, y, z = points.T
+    return np.stack(
+        [np.ones(len(x)), x, y, z, y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y], axis=-1
+    )
+
+
+def _lattice(target: Target, body: int) -> Numbers:
+    """Return points about the center of mass of the model's body: lattices of its own size and of the mechanism's."""
+    own = slice(COUNT * body, COUNT * (body + 1))
+    length = target.sizes[own][1] / target.sizes[own][0]
+    P = pseudo_inertia(target.prior[own])
+    center, gyration = np.zeros(3), 0.3 * length
+    if P[3, 3] > 0.0:
+        center = P[:3, 3] / P[3, 3]
+        gyration = np.sqrt(max(float(np.trace(P[:3, :3]) / P[3, 3] - center @ center), 0.0))
+    sizes = [SCALES[0] * max(gyration, 0.02 * length), SCALES[1] * max(gyration, 0.02 * length), length]
+    return np.concatenate([center + sizes[0] * CUBE, *(center + s * CUBE[np.abs(CUBE).any(axis=1)] for s in sizes[1:])])
+
+
+def _least_squares(target: Target) -> tuple[Numbers, Numbers]:
+    """Return A and b of the cost |A pi - b|^2."""
+    scale = max(float(np.abs(target.R @ target.K * target.sizes).max()), 1e-300)
+    weight = max(PRIOR / scale, FAINTEST)
+    A = np.vstack([target.R @ target.K / scale, weight * np.diag(1.0 / target.sizes)])
+    return A, np.concatenate([target.R @ target.beta / scale, weight * target.prior / target.sizes])
+
+
+FITS: dict[str, Callable[[Target], Numbers]] = {
+    "sdp": by_semidefinite_program, "log-cholesky": by_factors, "points": by_points,
+}  # fmt: skip
 """The consistent fits by name."""

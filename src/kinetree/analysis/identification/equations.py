@@ -1,8 +1,7 @@
-"""From recordings to equations W beta = tau: filters, regressors, delays, drive gains, signs and zeros of positions."""
+"""From recordings to equations W beta = tau: filters, regressors, delays, and what of them is in use."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,6 @@ from ...algebra.arrays import Numbers
 from ...algebra.vectors import from_moments
 from ...dynamics.regressor import COUNT
 from ...errors import InputError
-from ...model.axes import axis_names
 from ...model.parts import Body
 from ...runtime.compiled import CompiledMechanism
 from ..loops.driven_motion import nearest_motion
@@ -32,23 +30,6 @@ APART = 1.8
 """The rate of equations in parts of the cutoff of torques: filtered noise has almost independent samples then."""
 EDGE = 1.0
 """The part of a piece that is left out at both ends, where filters start and end, in periods of the cutoff."""
-DELAY_GAIN = 25.0
-"""The least fall of n log(residual^2), a statistic of chi-squared, by which a delay counts as found."""
-SWEEPS, STEPS = 3, 30
-BETTER = 1.5
-"""The factor by which the residual must fall for the signs of torques to count as reversed."""
-POOR_FRAME, MOST_TURNED = 0.06, 8
-"""The residual above which zeros are tried, and the number of joints of which."""
-ALONE = 0.8
-"""The factor by which the residual must fall for the sign or zero of a single joint."""
-BETTER_FRAME = 0.95
-"""The factor by which a residual must fall for another sign or zero of a position."""
-SIGN_MATTERS = 1.02
-"""The factor by which a residual must grow for a sign to be known."""
-UNDETERMINED = 1e-4
-"""The least singular value of a joint's scaled columns, in parts of the largest, that is used to try signs."""
-ALIKE, UNLIKE = 0.9, 0.8
-"""Correlations of a torque with that of another joint of the model and of its own, by which it seems swapped."""
 REST, REST_TIME = 0.005, 0.15
 """The part of a joint's largest speed below which it rests, if it does for that time [s]: friction is anything then."""
 ALWAYS = 0.95
@@ -61,18 +42,6 @@ CHUNK, PAD = 8192, 15.0
 """Samples for which regressors are kept at once, and what filters see beside them, in periods of the cutoff."""
 MOST_TIMES = 12_000
 """The most times of which equations are made; more of them would say little more."""
-NEAR_MODEL = 0.05
-"""The relative residual that counts as much as parameters that differ from the model's by their own size."""
-TRIED_TIMES, POOR, CLEARLY = 500, 0.01, 0.75
-"""Times by which signs and zeros of positions are tried; the relative residual above which they are; the factor by
-which the residual must fall."""
-LOSSY = 0.3
-"""The correlation of current and speed from which friction dominates, so that a drive must deliver power."""
-KNOWN_GAIN, MODEL_ERROR, GUESS = 4.0, 0.1, 0.3
-"""Deviations by which a gain must differ from zero to be known from the model, the error of the model's torques in
-parts of them, and that of a gain that is taken from other joints."""
-NOISELESS = 1e-9
-"""Residuals below this part of the torques are rounding errors, in which there is no delay to be found."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +141,9 @@ class Measured:
         W, loads = (np.concatenate([x[k] for x in parts]) for k in (0, 1))
         effort = low_pass(effort, slow, quick)
         use = ~ends & ~self._resting(qd, slow)
-        take = [x[inside] for x in (t, q, qd, qdd)]
-        return Rows(which, *take, W, loads, Shifted.of(t, effort), effort[inside], use[inside], cutoff)
+        signal, raw = Shifted.of(t, effort), effort[inside]
+        t, q, qd, qdd = (x[inside] for x in (t, q, qd, qdd))
+        return Rows(which, t, q, qd, qdd, W, loads, signal, raw, use[inside], cutoff)
 
     def _resting(self, qd: Numbers, rate: float) -> Any:
         """Return where the measured joints rest [n, m], by long enough times at low speed."""
@@ -234,317 +204,3 @@ def stacked(rows: Sequence[Rows], delays: Numbers) -> tuple[Numbers, Numbers, Nu
     loads = np.concatenate([r.loads[r.use] for r in rows])
     joint = np.concatenate([np.nonzero(r.use)[1] for r in rows])
     return W, effort, loads, joint
-
-
-def found_delays(rows: Sequence[Rows], gains: Numbers, longest: float, step: float) -> Numbers:
-    """Return the delay [s] of the torque of each joint behind its motion, zero where none is significant.
-
-    All joints are shifted together, then one by one. With Q a basis of the weighted columns, the residual of shifted
-    torques tau is |tau|^2 - |Q^T tau|^2. Both terms are splines over the delay of each joint.
-    """
-    from scipy.interpolate import make_interp_spline
-    from scipy.optimize import minimize_scalar
-
-    none = np.zeros(rows[0].W.shape[1])
-    W, effort, loads, joint = stacked(rows, none)
-    members = [joint == k for k in range(len(none))]
-    tau = gains[joint] * effort - loads
-    residual = tau - W @ np.linalg.lstsq(W, tau, rcond=None)[0]
-    noise = np.array([np.sqrt(np.mean(residual[own] ** 2)) for own in members])
-    if (noise <= NOISELESS * np.sqrt(np.mean(tau**2))).all():
-        return none
-    weights = 1.0 / np.maximum(noise, NOISELESS * noise.max())[joint]
-    Q = np.linalg.qr(W * weights[:, None])[0]
-    half = int(np.ceil(longest / step)) + 2  # splines are poor at their ends
-    grid = np.arange(-half, half + 1) * step
-    along, squares = np.empty((len(grid), len(none), Q.shape[1])), np.empty((len(grid), len(none)))
-    for n, d in enumerate(grid):
-        shifted = np.concatenate([r.torque(none + d)[r.use] for r in rows])
-        shifted = (gains[joint] * shifted - loads) * weights
-        for k, own in enumerate(members):
-            along[n, k], squares[n, k] = shifted[own] @ Q[own], shifted[own] @ shifted[own]
-    of_along, of_squares = (make_interp_spline(grid, x, k=5, axis=0) for x in (along, squares))
-
-    def misfit(delays: Numbers) -> float:
-        c = np.sum([of_along(d)[k] for k, d in enumerate(delays)], axis=0)
-        return float(sum(of_squares(d)[k] for k, d in enumerate(delays)) - c @ c)
-
-    def best(base: Numbers, way: Numbers) -> Numbers:
-        def moved(d: float) -> Numbers:
-            return np.clip(base + d * way, -longest, longest)
-
-        steps = np.linspace(-longest, longest, 2 * half + 1)
-        k = int(np.argmin([misfit(moved(d)) for d in steps]))
-        bounds = steps[max(k - 1, 0)], steps[min(k + 1, len(steps) - 1)]
-        fine: Any = minimize_scalar(lambda d: misfit(moved(d)), bounds=bounds, method="bounded")
-        found = moved(float(fine.x))
-        gain = len(tau) * np.log(max(misfit(base), 1e-300) / max(misfit(found), 1e-300))
-        return found if gain > DELAY_GAIN else base
-
-    delays = best(none, none + 1.0)
-    for _ in range(SWEEPS if len(none) > 1 else 0):
-        before = delays
-        for k in range(len(none)):
-            delays = best(delays, np.eye(len(none))[k])
-        if np.abs(delays - before).max() < 1e-2 * step:
-            break
-    return delays
-
-
-@dataclass(frozen=True)
-class Gains:
-    """Torques per unit of current [m], their deviations, and the covariance of base parameters beside them.
-
-    Gains are `anchored` to the model's masses where no load is known; those of `guessed` joints are of others.
-    """
-
-    values: Numbers
-    deviations: Numbers
-    covariance: Numbers
-    anchored: bool
-    guessed: tuple[int, ...] = ()
-
-
-def model_gains(
-    rows: Sequence[Rows], base: BaseParameters, driven: list[int], labels: Sequence[str]
-) -> tuple[Numbers, Numbers, tuple[int, ...]]:
-    """Return 1 / k of the currents of each joint [m] by the torques of the model, deviations, and joints without any.
-
-    The current of each joint is fitted by the model's torque beside columns of friction, offset and acceleration of
-    that joint. Where this does not determine it, the median of the others is taken, with the sign by which the drive
-    delivers power.
-    """
-    count = rows[0].W.shape[1]
-    values, spread, way, lossy = np.zeros(count), np.zeros(count), np.ones(count), np.zeros(count, dtype=bool)
-    for k in range(count):
-        use = [r.use[:, k] for r in rows]
-        own = [n for n, i in enumerate(base.kept) if base.names[i].startswith(f"{labels[k]}.")]
-        W = np.concatenate([r.W[u, k] for r, u in zip(rows, use, strict=True)])
-        current = np.concatenate([r.raw[u, k] for r, u in zip(rows, use, strict=True)])
-        at = driven[k]
-        qd, qdd = (np.concatenate([x[u, at] for x, u in zip(y, use, strict=True)])
-                   for y in ([r.qd for r in rows], [r.qdd for r in rows]))  # fmt: skip
-        power = float(current @ qd)
-        way[k] = -1.0 if power < 0.0 else 1.0
-        lossy[k] = abs(power) > LOSSY * np.linalg.norm(current) * np.linalg.norm(qd)
-        A = np.column_stack([W @ base.values, W[:, own], qdd])
-        sizes = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-        if sizes[0] <= 1e-12 * np.linalg.norm(W):
-            continue
-        inverse = np.linalg.pinv(A / sizes, rcond=1e-6)
-        found = inverse @ current
-        noise = np.linalg.norm(current - (A / sizes) @ found) / math.sqrt(max(len(current) - A.shape[1], 1))
-        values[k], spread[k] = found[0] / sizes[0], noise * np.linalg.norm(inverse[0]) / sizes[0]
-    known = (np.abs(values) > KNOWN_GAIN * spread) & ~(lossy & (values * way < 0.0))
-    if not known.any():
-        raise InputError(
-            "currents without drive gains: the model's torques do not appear in the currents, and no recording has a "
-            "known load; give gains= in N m per unit of current, or record a motion with a known load"
-        )
-    usual = float(np.median(np.abs(values[known])))
-    error = np.where(known, np.hypot(spread, MODEL_ERROR * values), GUESS * usual)
-    return np.where(known, values, way * usual), error, tuple(np.flatnonzero(~known).tolist())
-
-
-def found_gains(
-    W: Numbers, current: Numbers, loads: Numbers, joint: Indices,
-    prior: tuple[Numbers, Numbers, tuple[int, ...]] | None,
-) -> Gains:  # fmt: skip
-    """Return the drive gains k of current = (W beta + load) / k, which is linear in beta and in 1 / k by itself.
-
-    Known loads determine them. Without any, `prior` has 1 / k by the model with deviations: it decides what currents do
-    not, such as the common factor of all gains and masses. Errors are those of currents: Gauss and Newton's steps.
-    """
-    count = int(joint.max()) + 1
-    member = (joint[:, None] == np.arange(count)).astype(float)
-    anchored = not loads.any()
-    if anchored:
-        assert prior is not None
-        inverse = prior[0].copy()
-        heavy = np.abs(inverse)[joint]
-        beta = np.linalg.lstsq(W * heavy[:, None], current * np.sign(inverse)[joint], rcond=None)[0]
-    else:
-        A = np.hstack([W, -member * current[:, None]])
-        sizes = np.linalg.norm(A, axis=0)
-        found = np.linalg.lstsq(A / sizes, -loads, rcond=None)[0] / sizes
-        beta, inverse = found[: W.shape[1]], 1.0 / found[W.shape[1] :]
-    J, sizes, step = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
-    for _ in range(STEPS):
-        torque = W @ beta + loads
-        residual = current - inverse[joint] * torque
-        noise = np.array([max(np.sqrt(np.mean(residual[joint == k] ** 2)), 1e-300) for k in range(count)])
-        noise = np.maximum(noise, 1e-12 * np.sqrt(np.mean(current**2)))
-        J = np.hstack([inverse[joint][:, None] * W, member * torque[:, None]]) / noise[joint][:, None]
-        b = residual / noise[joint]
-        if anchored and prior is not None:
-            J = np.vstack([J, np.hstack([np.zeros((count, W.shape[1])), np.diag(1.0 / prior[1])])])
-            b = np.append(b, (prior[0] - inverse) / prior[1])
-        sizes = np.linalg.norm(J, axis=0)
-        step = np.linalg.lstsq(J / sizes, b, rcond=None)[0] / sizes
-        beta, inverse = beta + step[: W.shape[1]], inverse + step[W.shape[1] :]
-        if np.abs(step * sizes).max() <= 1e-10 * max(np.linalg.norm(b), 1e-300) + 1e-14:
-            break
-    if (np.abs(inverse) < 1e-12 * np.abs(inverse).max()).any():
-        raise InputError("a current does not depend on the motion; look for swapped or empty columns of currents")
-    covariance = np.linalg.pinv((J / sizes).T @ (J / sizes), hermitian=True) / np.outer(sizes, sizes)
-    freedom = len(current) / max(len(current) - len(step), 1)
-    values = 1.0 / inverse
-    spread = np.sqrt(np.diagonal(covariance)[W.shape[1] :] * freedom) * values**2
-    return Gains(values, spread, covariance[: W.shape[1], : W.shape[1]] * freedom, anchored,
-                 () if prior is None or not anchored else prior[2])  # fmt: skip
-
-
-def found_signs(
-    rows: Sequence[Rows], gains: Numbers, nominal: Numbers, driven: list[int], labels: Sequence[str],
-    findings: list[str],
-) -> Numbers:  # fmt: skip
-    """Return the signs of torques [m] that fit the motion, -1 where a drive counts the other way round.
-
-    All combinations are compared by their residual, with the torques of each joint scaled to unit size. The sign of
-    them all is that of the torques of the model.
-    """
-    count = rows[0].W.shape[1]
-    W, effort, loads, joint = stacked(rows, np.zeros(count))
-    tau = gains[joint] * effort - loads
-    sizes = np.array([max(np.linalg.norm(tau[joint == k]), 1e-300) for k in range(count)])
-    scaled, weights = tau / sizes[joint], 1.0 / sizes[joint]
-    Q = np.linalg.qr(W * weights[:, None])[0]
-    along = np.stack([scaled[joint == k] @ Q[joint == k] for k in range(count)])
-    combinations = 1.0 - 2.0 * ((np.arange(2 ** (count - 1))[:, None] >> np.arange(count - 1)) & 1)
-    signs = np.hstack([np.ones((len(combinations), 1)), combinations])
-    left = count - np.sum((signs @ along) ** 2, axis=1)
-    best = signs[int(np.argmin(left))] if left.min() * BETTER**2 < left[0] else signs[0]
-    model = (W @ nominal) * weights
-    if np.sum(best[joint] * scaled * model) < 0.0:
-        best = -best
-    for k in np.flatnonzero(~_matters(signs, left, best)):  # either sign fits: drives deliver power on the whole
-        power = sum(float(np.sum((r.raw * r.qd[:, driven])[r.use[:, k], k])) for r in rows) * gains[k]
-        best[k] = -1.0 if power < 0.0 else 1.0
-    if (best < 0.0).any():
-        turned = [label for label, sign in zip(labels, best, strict=True) if sign < 0.0]
-        findings.append(
-            f"torques of {', '.join(turned)} count the other way round than joints of the model; they are reversed"
-        )
-    return best
-
-
-def _matters(signs: Numbers, left: Numbers, best: Numbers) -> Any:
-    """Return for which joints the other sign fits worse [m], all others as they are."""
-    own = best * best[0]
-    out = np.ones(len(best), dtype=bool)
-    for k in range(1, len(best)):
-        other = own.copy()
-        other[k] *= -1.0
-        a, b = (float(left[(signs == x).all(axis=1)][0]) for x in (own, other))
-        out[k] = b > SIGN_MATTERS**2 * a
-    return out
-
-
-def found_positions(
-    measured: Measured, rows: Sequence[Rows], gains: Numbers | None, spread: Numbers, labels: Sequence[str],
-    findings: list[str],
-) -> tuple[Numbers, Numbers]:  # fmt: skip
-    """Return signs and zeros [nv] of positions, q = sign * (measured) + zero, by which torques fit the motion.
-
-    `spread` [p] are the sizes of all parameters, near whose values of the model the parameters are. Signs are tried in all combinations of up to eight joints, then signs and quarter turns joint by joint; those of
-    drives, and gains that are not known, with each of them. They count where the residual falls clearly.
-    """
-    system, base, nv = measured.system, measured.base, measured.system.nv
-    sign, zero = np.ones(nv), np.zeros(nv)
-    if system.closures or system.nq != nv:
-        return sign, zero
-    thin = [r.part(slice(None, None, max(1, sum(len(x.t) for x in rows) // TRIED_TIMES))) for r in rows]
-    q, qd, qdd, effort, use, W = (
-        np.concatenate([getattr(r, n) for r in thin]) for n in ("q", "qd", "qdd", "raw", "use", "W")
-    )
-    joint = np.nonzero(use)[1]
-    effort = effort[use]
-    sizes = np.array([max(float(np.linalg.norm(effort[joint == k])), 1e-300) for k in range(use.shape[1])])
-    own = np.where(joint[:, None] == np.arange(len(sizes)), effort[:, None], 0.0)
-    kept = [k for k in base.kept if k < COUNT * len(system.bodies)]
-    plain = W[use][:, len(kept) :]  # friction belongs to the motion as it is measured
-    m, near = len(sizes), np.abs(base.matrix) @ spread
-    near = np.where(np.array(base.kept) < COUNT * len(system.bodies), near, math.inf)
-    signs = 1.0 - 2.0 * ((np.arange(2**m)[:, None] >> np.arange(m)) & 1)
-    start = np.abs(1.0 / model_gains(rows, base, measured.driven, labels)[0] if gains is None else gains)
-    E, weights = own / sizes, (1.0 / (start * sizes))[joint][:, None]
-    toward = NEAR_MODEL * math.sqrt(m / len(kept)) / near
-    given = toward**2 * base.values
-
-    def misfit(sign: Numbers, zero: Numbers) -> float:
-        """Return the residual, relative to torques, of the best signs or gains of drives and parameters near the model's."""
-        Y = CompiledMechanism.regressor(system, sign * q + zero, sign * qd, sign * qdd)[:, measured.driven][..., kept]
-        A = np.hstack([(Y * sign[measured.driven][:, None])[use], plain]) * weights
-        H = A.T @ A + np.diag(toward**2)
-        scale = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
-        inverse = np.linalg.pinv(H / np.outer(scale, scale), rcond=UNDETERMINED, hermitian=True) / np.outer(
-            scale, scale
-        )
-        AE = A.T @ E
-        G = E.T @ E - AE.T @ inverse @ AE  # of |A beta - E k|^2 + |toward (beta - model)|^2 with the best beta
-        g = AE.T @ inverse @ given
-        if gains is None:
-            k = np.linalg.lstsq(G, g, rcond=1e-9)[0]
-        else:
-            k = signs[int(np.argmin(np.einsum("ij,jk,ik->i", signs, G, signs) - 2.0 * signs @ g))]
-        beta = inverse @ (AE @ k + given)
-        left = (A @ beta - E @ k) / np.maximum(np.abs(k), 0.1)[joint]
-        off = toward * (beta - base.values)
-        return math.sqrt(float(left @ left + off @ off) / m)
-
-    first = best = misfit(sign, zero)
-    if first < POOR or len(q) < 5 * len(base):
-        return sign, zero
-    tried = sorted(itertools.product((1.0, -1.0), repeat=min(nv, 8)), key=lambda x: sum(y < 0.0 for y in x))
-    for x in tried:
-        other = np.concatenate([x, np.ones(nv - len(x))])
-        if (found := misfit(other, zero)) < BETTER_FRAME * best:
-            sign, best = other, found
-    turning = [k for k, (_, _, unit) in enumerate(axis_names(system.mechanism, 1)) if unit == "rad"]
-    ways = list(itertools.product((1.0, -1.0), (0.0, 0.5, -0.5, 1.0)))
-    for several in (1, 2, 1):
-        if best < POOR_FRAME:
-            break
-        for joints_ in itertools.combinations(turning[:MOST_TURNED], several):
-            for chosen in itertools.product(ways, repeat=several):
-                way, place = sign.copy(), zero.copy()
-                for k, (s, turn) in zip(joints_, chosen, strict=True):
-                    way[k], place[k] = s, turn * math.pi
-                if (found := misfit(way, place)) < BETTER_FRAME * best:
-                    sign, zero, best = way, place, found
-    for k in range(nv):  # what says little by itself stays as it was
-        way, place = sign.copy(), zero.copy()
-        way[k], place[k] = 1.0, 0.0
-        if (found := misfit(way, place)) < best / ALONE:
-            sign, zero, best = way, place, found
-    if best > CLEARLY * first:
-        return np.ones(nv), np.zeros(nv)
-    if (sign < 0.0).any():
-        turned = ", ".join(labels[k] for k in np.flatnonzero(sign < 0.0))
-        findings.append(
-            f"positions of {turned} count the other way round than joints of the model; they are reversed (the "
-            f"residual falls from {100.0 * first:.0f} % to {100.0 * best:.0f} %)"
-        )
-    for k in np.flatnonzero(zero):
-        findings.append(f"{labels[k]} has its zero {math.degrees(zero[k]):.0f} degrees from that of the model")
-    return sign, zero
-
-
-def notice_swapped(
-    rows: Sequence[Rows], gains: Numbers, nominal: Numbers, labels: Sequence[str], findings: list[str]
-) -> None:
-    """Add a finding for torques that follow those of another joint of the model rather than of their own."""
-    model = np.concatenate([r.W @ nominal + r.loads for r in rows]).T
-    tau = gains[:, None] * np.concatenate([r.raw for r in rows]).T
-    unit = []
-    for x in (tau, model):
-        columns = x - x.mean(axis=1, keepdims=True)
-        unit.append(columns / np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1e-300))
-    alike = np.abs(unit[0] @ unit[1].T)
-    for k, label in enumerate(labels):
-        other = int(np.argmax(alike[k]))
-        if other != k and alike[k, other] > ALIKE and alike[k, k] < UNLIKE:
-            findings.append(
-                f"the torque of {label} follows the model's torque of {labels[other]} (correlation "
-                f"{alike[k, other]:.2f}), not its own ({alike[k, k]:.2f}): look for swapped columns"
-            )

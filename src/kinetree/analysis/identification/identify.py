@@ -21,21 +21,29 @@ from ...model.mechanism import Mechanism
 from ...model.scales import characteristic_length, characteristic_mass
 from ...runtime.compiled import CompiledMechanism
 from ..loops.actuation import dofs
-from .base_parameters import BaseParameters, base_parameters
-from .columns import column_names, dynamic_parameters, regressor
-from .consistency import POSITIVE, Target, consistent, margins, parameters_of, pseudo_inertia
-from .equations import (
+from .alignment import (
     Gains,
-    Measured,
-    Rows,
     found_delays,
     found_gains,
     found_positions,
     found_signs,
     model_gains,
     notice_swapped,
-    stacked,
 )
+from .base_parameters import BaseParameters, base_parameters
+from .columns import column_names, dynamic_parameters, regressor
+from .consistency import (
+    FITS,
+    POSITIVE,
+    PointMasses,
+    Target,
+    margins,
+    parameters_of,
+    point_masses,
+    pseudo_inertia,
+)
+from .consistency import consistent as consistent_parameters
+from .equations import Measured, Rows, stacked
 from .estimates import Estimate, estimate
 from .recordings import Data, recordings_of
 
@@ -78,7 +86,8 @@ class Identification(Displayed):
     `base.names`. `training` and `validation` have measured and predicted torques of the measured joints by piece;
     predictions are those of `parameters`. `noise` [m] are the deviations of residuals, `delays` [m] those of torques
     behind the motion [s], and `gains` [m] the torques per unit of current, None if torques were given. `findings` are
-    sentences about the data. `system` is the mechanism with the identified parameters.
+    sentences about the data. `system` is the mechanism with the identified parameters, and `point_masses` are masses
+    and points that move like its bodies, of the fit "points".
     """
 
     base: BaseParameters
@@ -100,6 +109,7 @@ class Identification(Displayed):
     gains: Numbers | None = None
     gain_deviations: Numbers | None = None
     findings: tuple[str, ...] = ()
+    point_masses: tuple[PointMasses, ...] = ()
 
     @property
     def intervals(self) -> Numbers:
@@ -197,11 +207,12 @@ def identify(
     `data` are recordings (kt.Recording), mappings with t, q and tau, or runs. Without accelerations, positions are
     filtered without phase below `cutoff` [Hz], by default where they exceed their noise, and differentiated. `columns`
     are sorts of parameters of joints, as in `regressor`. `method` is "ols", "wls" (joints weighted by their noise) or
-    "irls" (outliers count less). `consistent` is "sdp" (with cvxpy), "log-cholesky", or None for parameters that need
-    not be possible. Delays of torques behind the motion, up to `longest_delay` [s], are estimated and removed. `gains`
-    are torques per unit of current; without them they are estimated from recordings with known loads, or in proportion
-    to the masses of the model. `validation` is the part of the data that is held out, or further recordings. With
-    `signs`, torques of joints that count the other way round are found and reversed.
+    "irls" (outliers count less). `consistent` is "sdp" (with cvxpy), "log-cholesky", "points" (masses at points, none
+    negative), or None for parameters that need not be possible. Delays of torques behind the motion, up to
+    `longest_delay` [s], are estimated and removed. `gains` are torques per unit of current; without them they are
+    estimated from recordings with known loads, or in proportion to the masses of the model. `validation` is the part of
+    the data that is held out, or further recordings. With `signs`, torques and positions of joints that count the other
+    way round than the model, and zeros a quarter turn away, are found and changed.
     """
     m = system.mechanism
     if m.free_parameters:
@@ -212,8 +223,8 @@ def identify(
     longest = number(longest_delay, "longest_delay", least=0.0)
     if cutoff is not None:
         cutoff = positive(cutoff, "cutoff")
-    if consistent not in (None, "sdp", "log-cholesky"):
-        raise InputError(f"consistent is {consistent!r}; expected 'sdp', 'log-cholesky' or None")
+    if consistent is not None and consistent not in FITS:
+        raise InputError(f"consistent is {consistent!r}; expected 'sdp', 'log-cholesky', 'points' or None")
     recordings = recordings_of(data)
     findings: list[str] = []
     base = base_parameters(system, chosen, actuated=actuated)
@@ -254,7 +265,7 @@ def identify(
         solution = replace(solution, covariance=found.covariance)
     _notice_unused(training, labels, findings)
     _notice(solution, names, findings)
-    pi = _all_parameters(system, base, solution, chosen, consistent, W, loads)
+    pi, masses = _all_parameters(system, base, solution, chosen, consistent)
     units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(m, 1)]
     fitted, unseen = (tuple(_fit(r, base, pi, known, shift) for r in part) for part in (training, held))
     return Identification(
@@ -262,7 +273,7 @@ def identify(
         with_dynamic_parameters(system, pi, chosen), tuple(labels), tuple(units[k] for k in driven),
         fitted, unseen, solution.noise, shift, solution.condition, method, consistent,
         tuple(r.cutoff for r in rows), known if any(currents) else None,
-        None if found is None else found.deviations, tuple(findings),
+        None if found is None else found.deviations, tuple(findings), masses,
     )  # fmt: skip
 
 
@@ -321,8 +332,8 @@ def _estimated_gains(
     found = found_gains(W, effort, loads, joint, prior)
     if found.guessed:
         findings.append(
-            f"gains of {', '.join(labels[k] for k in found.guessed)} do not show in the motion; they are taken as those "
-            "of the other joints, which has no influence on residuals; give gains= for torques in N m"
+            f"gains of {', '.join(labels[k] for k in found.guessed)} do not show in the motion; they are taken as "
+            "those of the other joints, which has no influence on residuals; give gains= for torques in N m"
         )
     if found.anchored:
         findings.append(
@@ -346,8 +357,8 @@ def _notice_unused(rows: list[Rows], labels: list[str], findings: list[str]) -> 
     ]
     if parts:
         findings.append(
-            f"samples at rest, where friction may be anything, or at the limit of a drive: {', '.join(parts)}; they are "
-            "part of neither the fit nor the residuals"
+            f"samples at rest, where friction may be anything, or at the limit of a drive: {', '.join(parts)}; "
+            "they are part of neither the fit nor the residuals"
         )
 
 
@@ -362,15 +373,14 @@ def _notice(solution: Estimate, names: tuple[str, ...], findings: list[str]) -> 
 
 
 def _all_parameters(
-    system: CompiledMechanism, base: BaseParameters, solution: Estimate, columns: tuple[str, ...],
-    method: str | None, W: Numbers, loads: Numbers,
-) -> Numbers:  # fmt: skip
+    system: CompiledMechanism, base: BaseParameters, solution: Estimate, columns: tuple[str, ...], method: str | None
+) -> tuple[Numbers, tuple[PointMasses, ...]]:
     """Return all parameters whose groupings are the estimate, as near as possible to those of the model."""
     m = system.mechanism
     prior, sizes = dynamic_parameters(system, columns), _sizes(system, base, solution)
     if method is None:
         change = np.linalg.lstsq(base.matrix * sizes, solution.values - base.matrix @ prior, rcond=None)[0]
-        return prior + sizes * change
+        return prior + sizes * change, ()
     positive_ = np.zeros(len(prior), dtype=bool)
     for k, name in enumerate(columns):
         start = COUNT * len(m.bodies) + k * m.nv
@@ -379,7 +389,8 @@ def _all_parameters(
     values, vectors = np.linalg.eigh(solution.covariance / np.outer(spread, spread))
     R = (vectors / np.sqrt(np.maximum(values, 1e-14 * values[-1]))).T / spread
     target = Target(R, base.matrix, solution.values, prior, sizes, len(m.bodies), positive_)
-    return consistent(target, method)
+    pi = consistent_parameters(target, method)
+    return pi, point_masses(target, tuple(b.name for b in m.bodies))[0] if method == "points" else ()
 
 
 def _sizes(system: CompiledMechanism, base: BaseParameters, solution: Estimate | None = None) -> Numbers:

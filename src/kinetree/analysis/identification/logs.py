@@ -92,7 +92,7 @@ def read_log(
     head, rows = _table(path, None if header is None else _expanded(header, count), count, rate, findings)
     labels = axis_labels(m, 1)
     places = _columns(head, labels, path, findings)
-    t = _times(head, rows, places, rate, path, findings)
+    t = _times(head, rows, rate, path, findings)
     lacking = [f"{labels[k]!r}" for k in range(count) if k not in places.get("q", {})]
     if lacking:
         raise InputError(
@@ -226,10 +226,8 @@ def _assumed(line: str, wide: int, count: int, rate: float | None, path: Path, f
             f"{path} has no header: its first line is {line[:60]!r}; name its columns, such as time,q1, or by "
             "header= (--header t,q,qd,current)"
         )
-    findings.append(
-        f"{path.name}: no header; {wide} columns are taken as {', '.join(['t'] * times + [f'{b}1 to {b}{count}' for b in blocks])}; "
-        "--header t,q,current says otherwise"
-    )
+    names = ", ".join(["t"] * times + [f"{b}1 to {b}{count}" for b in blocks])
+    findings.append(f"{path.name}: no header; columns are taken as {names}; --header t,q,current says otherwise")
     return ["t"] * times + [f"{b}{k + 1}" for b in blocks for k in range(count)]
 
 
@@ -317,7 +315,7 @@ def _families(
         if not readings and len(labels) == 1:
             readings = [(tuple(words), 1)]
         for pattern, key in readings:
-            of, odd, first, columns = families.setdefault(pattern, (quantity, unknown, column, {}))
+            of, _, _, columns = families.setdefault(pattern, (quantity, unknown, column, {}))
             if key in columns and pattern is readings[0][0]:
                 raise InputError(
                     f"{path}: columns {head[columns[key]]!r} and {name!r} are both {of} of the same joint; rename one"
@@ -345,8 +343,7 @@ def _named(labels: Sequence[str], by_word: Mapping[str, str]) -> list[tuple[str,
 
 
 def _times(
-    head: Sequence[str], rows: Numbers, places: dict[str, dict[int, int]], rate: float | None, path: Path,
-    findings: list[str],
+    head: list[str], rows: Numbers, rate: float | None, path: Path, findings: list[str]
 ) -> Numbers:  # fmt: skip
     """Return the times of rows [s]: from a column, from two of seconds and nanoseconds, or by the rate."""
     if rate is not None:

@@ -1,4 +1,4 @@
-"""Recordings of a motion with the torques that made it, checked, repaired, and cut at gaps into pieces of even steps."""
+"""Recordings of a motion with the torques that made it: checked, repaired, and cut at gaps into even pieces."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ UNEVEN = 0.01
 COARSE = 0.3
 """The part of repeated times above which times are coarse, and are spread evenly."""
 JITTER, SMOOTHER = 0.02, 0.7
-"""The deviation of time steps above which even ones are tried, and the roughness of positions at which they are taken."""
-PAUSE = 100.0
-"""The gap between runs of one log whose times begin anew, in steps."""
+"""The deviation of time steps above which even ones are tried, and the roughness of positions that they need."""
+PAUSE, TANGLED = 100.0, 3.0
+"""The gap between runs of one log whose times begin anew, in steps; and how much rougher positions are if their rows
+are sorted by time."""
 HELD = 0.7
 """The part of intervals between changes of positions that have the usual length, in a log that repeats its rows."""
 WINDOW, SPIKE, LEAST_SPIKE = 7, 15.0, {"q": 0.03, "tau": 0.25, "current": 0.25}
@@ -194,19 +195,15 @@ def repaired_times(
     if len(back):
         step = float(np.median(np.abs(np.diff(t))))
         runs = [t[a:b] for a, b in pairwise([0, *back.tolist(), len(t)])]
-        spans = sorted((float(x[0]), float(x[-1])) for x in runs)
-        if (
-            all(after[0] > before[1] - 2.0 * step for before, after in pairwise(spans))
-            or len(runs) > len(t) // SHORTEST
-        ):
-            findings.append(f"{name}: rows are not in the order of time; they are sorted")
-            order = np.argsort(t, kind="stable")
-            t, arrays = t[order], {n: x[order] for n, x in arrays.items()}
-        else:
+        shifts = np.cumsum([0.0, *(float(x[-1] + PAUSE * step - y[0]) for x, y in pairwise(runs))])
+        after = np.concatenate([x + d for x, d in zip(runs, shifts, strict=True)])
+        order = np.argsort(t, kind="stable")
+        if _roughness(t[order], arrays["q"][order]) > TANGLED * _roughness(after, arrays["q"]):
             findings.append(f"{name}: times begin anew {len(back)} times; the runs are read one after the other")
-            ends = [*(float(x[-1]) for x in runs)]
-            shifts = np.cumsum([0.0, *(a + PAUSE * step - b[0] for a, b in zip(ends, runs[1:], strict=False))])
-            t = np.concatenate([x + d for x, d in zip(runs, shifts, strict=True)])
+            t = after
+        else:
+            findings.append(f"{name}: rows are not in the order of time; they are sorted")
+            t, arrays = t[order], {n: x[order] for n, x in arrays.items()}
     repeated = np.append(False, np.diff(t) <= 0.0)
     if not repeated.any():
         return _evened(t, arrays, name, findings), arrays
@@ -247,8 +244,8 @@ def _evened(t: Numbers, arrays: dict[str, Numbers], name: str, findings: list[st
         return t
     step = float(np.median(np.diff(even)))
     findings.append(
-        f"{name}: time steps vary by {100.0 * np.std(short) / step:.0f} %, and positions are smoother over even steps of "
-        f"{step:.4g} s, which are used"
+        f"{name}: time steps vary by {100.0 * np.std(short) / step:.0f} %, and positions are smoother over even steps "
+        f"of {step:.4g} s, which are used"
     )
     return even
 
@@ -266,7 +263,7 @@ def _fitted(t: Numbers, cuts: Any, count: Callable[[Numbers], Numbers]) -> Numbe
 
 def _roughness(t: Numbers, q: Numbers) -> float:
     """Return the median distance of positions from lines between their neighbors, relative to the range."""
-    part = ((t[1:-1] - t[:-2]) / (t[2:] - t[:-2]))[:, None]
+    part = ((t[1:-1] - t[:-2]) / np.maximum(t[2:] - t[:-2], 1e-300))[:, None]
     off = np.abs(q[1:-1] - (1.0 - part) * q[:-2] - part * q[2:])
     size = np.maximum(np.nanmax(q, axis=0) - np.nanmin(q, axis=0), 1e-300)
     return float(np.nanmean(np.minimum(off / size, 0.1)))
@@ -275,7 +272,7 @@ def _roughness(t: Numbers, q: Numbers) -> float:
 def unwrapped(q: Numbers, turning: Any, labels: Sequence[str], name: str, findings: list[str]) -> Numbers:
     """Return positions [rad] of joints that rotate without jumps of a revolution."""
     out, found = q.copy(), []
-    for k in np.flatnonzero(turning):
+    for k in np.flatnonzero(turning).tolist():
         good = np.isfinite(q[:, k])
         values = q[good, k]
         jumps = np.abs(np.abs(np.diff(values)) - 2.0 * np.pi) < 0.3
@@ -299,7 +296,7 @@ def repaired_rows(
         spikes = _spikes(arrays[what], LEAST_SPIKE[what])
         if spikes.any():
             arrays[what] = np.where(spikes, np.nan, arrays[what])
-            who = ", ".join(labels[k] for k in np.flatnonzero(spikes.any(axis=0)))
+            who = ", ".join(labels[k] for k in np.flatnonzero(spikes.any(axis=0)).tolist())
             word = {"q": "positions", "tau": "torques", "current": "currents"}[what]
             findings.append(f"{name}: {spikes.any(axis=1).sum()} rows have spikes of {word} ({who})")
     return t, arrays

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ...errors import ModelError
+from ...system import System
 from .analyses import Base, Lenient, Root, load_system
 from .outputs import OUT, Folder, folder_of
 
@@ -16,7 +20,7 @@ app = typer.Typer()
 @app.command()
 def identify(
     log: Annotated[
-        Path, typer.Argument(help="The log (.csv): a header, and columns of time, q, and torques or currents.")
+        list[Path], typer.Argument(help="Logs (.csv): a header, and columns of time, q, and torques or currents.")
     ],
     model: Annotated[str, typer.Option(help="A library name, or a .toml, .urdf, .xml or .csv file.")],
     validation: Annotated[
@@ -32,10 +36,14 @@ def identify(
         str, typer.Option(help="ols, wls (joints by their noise) or irls (outliers count less).")
     ] = "irls",
     consistent: Annotated[
-        str, typer.Option(help="Possible bodies by sdp (needs cvxpy) or log-cholesky; none: as estimated.")
+        str, typer.Option(help="Possible bodies by sdp (needs cvxpy), log-cholesky or points; none: as estimated.")
     ] = "log-cholesky",
     columns: Annotated[
-        str, typer.Option(help="Sorts of parameters of joints: viscous,coulomb,offset,armature,stiffness, or none.")
+        str,
+        typer.Option(
+            help="Sorts of parameters of joints: viscous, coulomb, offset, armature, stiffness, stribeck, asymmetry, "
+            "with commas; or none."
+        ),
     ] = "viscous,coulomb,offset,armature",
     cutoff: Annotated[
         float | None, typer.Option(help="Highest frequency of positions [Hz]; default: by noise.")
@@ -44,6 +52,10 @@ def identify(
     degrees: Annotated[
         bool | None, typer.Option("--degrees/--radians", help="The unit of angles; default: by names and sizes.")
     ] = None,
+    rate: Annotated[float | None, typer.Option(help="Samples per second, for logs without a column of times.")] = None,
+    header: Annotated[
+        str | None, typer.Option(help="Names of columns, or of quantities of all joints: t,q,qd,current.")
+    ] = None,
     base: Base = "fixed",
     root: Root = None,
     lenient: Lenient = False,
@@ -51,8 +63,9 @@ def identify(
 ) -> None:
     """Identify the parameters of a robot from a log.
 
-    Writes NAME_identified.toml, and NAME_identification.html with torques and residuals of each joint. Columns are
-    recognized by their names: time; q1, q2, ... or position_JOINT; velocities; tau1, ... or current1, ...
+    Writes NAME_identified as .toml, .urdf and .xml (MJCF), and NAME_identification.html with torques and residuals of
+    each joint. Columns are recognized by their names: time; q1, q2, ... or position_JOINT; velocities; tau1, ... or
+    current1, ... Several logs are one set of data.
     Exit status 2 if an input is wrong.
     """
     from ...analysis.identification.identify import VALIDATION
@@ -64,8 +77,10 @@ def identify(
 
     system, findings = load_system(model, base, root, lenient), list[str]()
     folder = folder_of(output, "files are named like the model")
-    recording = read_log(log, system, findings, degrees=degrees)
-    held = None if validation is None else read_log(validation, system, findings, degrees=degrees)
+    names = None if header is None else [x.strip() for x in header.split(",")]
+    read = partial(read_log, system=system, findings=findings, degrees=degrees, rate=rate, header=names)
+    recording = [read(path) for path in log]
+    held = None if validation is None else read(validation)
     torques = None if gains is None else listed_numbers("--gains", gains, [j.name for j in system.joints])
     found = find(
         system, recording, method=method, consistent=None if consistent == "none" else consistent, cutoff=cutoff,
@@ -89,4 +104,17 @@ def identify(
         save(found.system, folder / f"{stem}_identified.toml"),
         found.report(folder / f"{stem}_identification.html"),
     ]
+    for suffix, model_ in ((".urdf", without_armatures(found.system)), (".xml", found.system)):
+        try:
+            files.append(save(model_, folder / f"{stem}_identified{suffix}"))
+        except ModelError as error:
+            console.print(f"* no {suffix}: {clean(str(error))}", soft_wrap=True)
+    if any(any(j.armature) for j in found.system.joints):
+        console.print("* URDF has no place for armatures; TOML and MJCF have them", soft_wrap=True)
     print_files(console, files)
+
+
+def without_armatures(system: System) -> System:
+    """Return a mechanism whose drives have no inertia of their own, as URDF has it."""
+    m = system.mechanism
+    return type(system)(replace(m, joints=tuple(replace(j, armature=()) for j in m.joints)))
