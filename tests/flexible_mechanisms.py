@@ -54,6 +54,24 @@ def random_tree(seed: int, *, base: str = "revolute", count: int = 5, **options)
     return kt.build_mechanism("tree", bodies, joints, gravity=(0.7, -1.9, -9.3))
 
 
+def two_link_arm() -> kt.System:
+    """Return an arm of two flexible links with a load, whose frame is "tool"."""
+    boom = kt.Beam(
+        1.9, E=70e9, G=26e9, rho=2700, section=("tube", 0.05, 0.046), modes=(1, 2, 1, 0), damping=0.02,
+        nodes={"middle": 1.0},
+    )  # fmt: skip
+    fore = kt.Beam(1.4, E=70e9, rho=2700, section=("rectangle", 0.03, 0.04), modes=(1, 1), damping=0.02)
+    load = kt.Body("load", 1.5, (0.1, 0.0, 0.0), (0.01, 0.02, 0.02, 0.0, 0.0, 0.0))
+    joints = [
+        kt.Joint("shoulder", "revolute", "ground", "boom", axis="y"),
+        kt.Joint("elbow", "revolute", "boom.tip", "fore", axis="y"),
+        kt.Joint("wrist", "revolute", "fore.tip", "load", axis="z"),
+    ]
+    bodies = [kt.Body("boom", flexible=boom), kt.Body("fore", 0.2, flexible=fore), load]
+    frames = [kt.Frame("tool", "load", kt.Placement((0.2, 0.0, 0.0)))]
+    return kt.System(kt.build_mechanism("arm", bodies, joints, frames=frames))
+
+
 def state(system: kt.System, seed: int) -> tuple[np.ndarray, ...]:
     """Return q, qd and qdd with modal coordinates of a few centimeters."""
     rng = np.random.default_rng(seed)

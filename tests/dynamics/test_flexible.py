@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import everyday
 import kinetree as kt
-from flexible_mechanisms import beam, random_tree, state
+from flexible_mechanisms import beam, body, placement, random_tree, state
 from kinetree.formulations import lagrange
 from kinetree.model.beams import points_of
 from tolerance import assert_close
@@ -91,6 +93,46 @@ def test_potential_energy_and_momentum(seed):
     assert_close(p, mass * moved, 1e-7 * max(1.0, np.abs(p).max()), "momentum")
 
 
+def ball_at_the_end(base: str, seed: int) -> tuple[kt.Mechanism, np.ndarray, np.ndarray]:
+    """Return a tree whose last body is held by a ball joint to the ground, the place in it, and a closed position."""
+    tree = random_tree(seed, base=base)
+    q, place = state(kt.System(tree), seed)[0], 0.1 * np.random.default_rng(seed + 99).normal(size=3)
+    body = [b.name for b in tree.bodies if b.flexible is None][-1]
+    T = kt.System(tree).pose(q, body)
+    ends = (kt.Placement(tuple(place)), kt.Placement(tuple(T[:3, :3] @ place + T[:3, 3])))
+    return replace(tree, loops=(kt.Loop("ball", "spherical", body, "ground", *ends),)), place, q
+
+
+@pytest.mark.parametrize(
+    ("base", "seed"), everyday.some([(base, seed) for seed in range(6) for base in ("revolute", "free")])
+)
+def test_loops_of_random_trees_by_lagrange(base, seed):
+    """Find accelerations with a loop through nodes by energies and by the loop's position, both differentiated."""
+    ca = pytest.importorskip("casadi")
+    mechanism, place, q = ball_at_the_end(base, seed)
+    system, rng = kt.System(mechanism), np.random.default_rng(seed)
+    qd, tau = system.closing_speed(q, rng.normal(size=system.nv)), rng.normal(size=system.nv)
+    w = rng.normal(size=(len(mechanism.bodies), 6))
+    tree = replace(mechanism, loops=())
+    x, delta, speed = ca.SX.sym("q", system.nq), ca.SX.sym("delta", system.nv), ca.SX.sym("speed", system.nv)
+    R, o = lagrange._poses(tree, lagrange._moved(tree, x, delta))[mechanism.body_indices[mechanism.loops[0].body_a]]
+    held = o + R @ ca.DM(place)
+    parts = (ca.jacobian(held, delta), ca.jtimes(ca.jtimes(held, delta, speed), delta, speed))
+    here = ca.Function("loop", [x, speed], [ca.substitute(y, delta, ca.DM.zeros(system.nv)) for y in parts])
+    J, bias = (np.asarray(y) for y in here(q, qd))
+    assert np.abs(J @ qd).max() < 1e-11
+    e = lagrange.equations(tree, q, qd, w)
+    units = 1 / np.sqrt(np.diag(e.I))
+    whole = np.block([[units[:, None] * e.I * units, -(J * units).T], [J * units, np.zeros((3, 3))]])
+    h = e.convective + e.g - e.external
+    solved = np.linalg.lstsq(whole, np.concatenate([units * (tau - h), -bias.ravel()]), rcond=1e-13)[0]
+    expected = units * solved[: system.nv]
+    found = system.forward_dynamics(q, qd, tau, wrenches=w, forces=False)
+    size = np.linalg.svd(whole)[1]
+    condition = size[0] / size[size > 1e-13 * size[0]][-1]
+    assert_close(found, expected, 1e-10 * np.abs(expected).max() * max(1.0, 1e-5 * condition), "qdd")
+
+
 def test_energy_is_that_of_the_points_to_the_second_order():
     """Halve all elastic motion of a beam and find the error of its kinetic energy eight times smaller."""
     rng = np.random.default_rng(5)
@@ -119,28 +161,31 @@ def _energy_of_points(shape, w, v, e, de) -> float:
     return float(0.5 * points.mass @ (speed**2).sum(axis=1))
 
 
-def test_derivatives_are_those_of_differences():
-    """Compare derivatives of inverse and forward dynamics with differences."""
-    system = kt.System(random_tree(3, count=3))
-    q, qd, qdd = state(system, 3)
-    tau = system.inverse_dynamics(q, qd, qdd)
-    for name, last in (("inverse_dynamics", qdd), ("forward_dynamics", tau)):
-        found = getattr(system, f"{name}_derivatives")(q, qd, last)
-        for k, J in enumerate(found):
-            exact = _differences(getattr(system, name), system, (q, qd, last), k)
-            assert_close(J, exact, 1e-6 * np.abs(J).max(), f"{name} by input {k}")
-
-
-def _differences(function, system, args, k: int, h: float = 1e-5) -> np.ndarray:
-    columns = []
-    for x in np.eye(system.nv):
-        sides = []
-        for s in (h, -h):
-            moved = list(args)
-            moved[k] = system.integrate(args[0], s * x) if k == 0 else args[k] + s * x
-            sides.append(function(*moved))
-        columns.append((sides[0] - sides[1]) / (2 * h))
-    return np.array(columns).T
+def test_derivatives_are_those_of_lagrange():
+    """Find the derivatives of inverse and forward dynamics by differentiating Lagrange's equations once more."""
+    ca = pytest.importorskip("casadi")
+    rng = np.random.default_rng(3)
+    link = kt.Joint("elbow", "revolute", "b.tip", "load", placement(rng), (0.3, 1.0, -0.2))
+    bodies = [kt.Body("b", flexible=beam(rng, (1, 1, 1, 0))), body(rng, "load")]
+    arm = kt.System(kt.build_mechanism("arm", bodies, [kt.Joint("j", "revolute", "ground", "b"), link]))
+    n = arm.nv
+    q, qd = arm.random_state(rng)
+    qdd = rng.normal(size=n)
+    momenta, terms = lagrange._functions(lagrange._Key(arm.mechanism.motion_hash, arm.mechanism))
+    x, v, a = (ca.SX.sym(name, n) for name in "xva")
+    columns = momenta(ca.repmat(x, 1, n), ca.DM.eye(n))
+    convective, g, _ = terms(x, v, ca.DM.zeros(6, len(arm.mechanism.bodies)))
+    torque = columns @ a + convective + g
+    exact = ca.Function("d", [x, v, a], [columns, *(ca.jacobian(torque, y) for y in (x, v, a))])
+    I, *parts = (np.asarray(y) for y in exact(q, qd, qdd))  # noqa: E741 - the papers' letter
+    tau = arm.inverse_dynamics(q, qd, qdd, forces=False)
+    found = arm.inverse_dynamics_derivatives(q, qd, qdd, forces=False)
+    for J, expected in zip(found, parts, strict=True):
+        assert_close(J, expected, 1e-10 * np.abs(expected).max(), "of inverse dynamics")
+    found = arm.forward_dynamics_derivatives(q, qd, tau, forces=False)
+    for J, part in zip(found, (-parts[0], -parts[1], np.eye(n)), strict=True):
+        expected = np.linalg.solve(I, part)
+        assert_close(J, expected, 1e-10 * np.abs(expected).max(), "of forward dynamics")
 
 
 def test_a_body_without_deflection_is_the_rigid_one():

@@ -165,14 +165,14 @@ def test_steady_extension():
     assert_close(exact, 5.1429e-4, 1e-7, "as printed")
 
 
-def test_a_loop_through_nodes():
-    """Hold both ends of a flexible coupler on rockers, and two nodes of a beam at a distance: loops stay closed."""
+def rockers(**guess: float) -> kt.System:
+    """Return a flexible coupler with both ends on rockers."""
     coupler = kt.Beam(0.8, EI=30.0, mass_per_length=0.9, modes=(2, 0), damping=0.02, nodes={"mid": 0.4})
 
     def bar_of(name: str) -> kt.Body:
         return kt.Body(name, 0.6, (0.2, 0.01, 0.0), (0.001, 0.01, 0.01, 0.0, 0.0, 0.0))
 
-    system = kt.System(
+    return kt.System(
         kt.build_mechanism(
             "rockers",
             [bar_of("bar"), kt.Body("coupler", flexible=coupler), bar_of("other")],
@@ -185,9 +185,23 @@ def test_a_loop_through_nodes():
                 kt.Loop("close", "revolute", "coupler.tip", "other", placement_b=kt.Placement((0.35, 0.0, 0.0))),
             ],
             gravity=(0.0, -9.81, 0.0),
-            guess={"left": 1.2, "pin": -1.1, "right": 1.3},
+            guess=guess,
         )
     )  # fmt: skip
+
+
+def test_loops_are_closed_by_the_joints():
+    """Close a loop from far away with the joints, while the flexible coupler stays straight."""
+    system = rockers(left=1.2, pin=-0.8, right=1.6)
+    q = system.assemble()
+    assert np.abs(system.closure_residual(q)).max() < 1e-12
+    assert np.abs(system.closure_residual(system.mechanism.neutral)).max() > 0.1
+    assert np.abs(q[2:4]).max() < 1e-3
+
+
+def test_a_loop_through_nodes():
+    """Hold both ends of a flexible coupler on rockers: the loop stays closed."""
+    system = rockers(left=1.2, pin=-1.1, right=1.3)
     q = system.assemble()
     qd = system.closing_speed(q, np.array([0.8, -0.3, 0.1, -0.2, 0.4]))
     run = kt.simulate(system, q, qd, times=np.linspace(0.0, 1.0, 21), method="dop853", rtol=1e-10, atol=1e-12)

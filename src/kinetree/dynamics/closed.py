@@ -11,6 +11,9 @@ from . import forward
 from .closure import Row, of_row, rows
 from .inverse import newton_euler
 
+RELUCTANT = 1e4
+"""The factor by which modes are heavier for closing steps: joints then move as much farther for the same gap."""
+
 
 def forward_dynamics(tree, rate: float = 0.0):
     """I qdd = tau - h + J^T lambda with J qdd + dJ/dt qd = 0                                 [Saha2013] (50)-(54).
@@ -38,8 +41,13 @@ def closing_step(tree, locked=frozenset()):
     """Return the step dq that closes the loops to first order, the smallest in the kinetic-energy norm.
 
     dq = -I^-1 J^T (J I^-1 J^T)^-1 residual: Newton's method. Degrees of freedom that are locked, by label, stay.
-    Equations that restrict velocities alone take no part.
+    Equations that restrict velocities alone take no part. Modes of flexible bodies count as heavier than they are, so
+    that loops are closed by the joints as far as these can.
     """
+    for i in tree.records:
+        if i.body.flexible is not None:
+            K = i.body.flexible.modal.moments.K
+            i.added = tuple(RELUCTANT * K[k][k] for k in range(len(i.labels)))
     return step(at_rest(tree, locked, positions=True))
 
 

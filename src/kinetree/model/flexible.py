@@ -32,6 +32,13 @@ def is_modes(joint: Joint | None) -> bool:
     return kind is not None and kind.node is None
 
 
+def modal_entries(mechanism: Mechanism, which: int) -> list[int]:
+    """Return the entries of all modal coordinates in q (0) or in qd (1)."""
+    slices = (mechanism.q_slices, mechanism.v_slices)[which]
+    owned = (own for j, own in zip(mechanism.joints, slices, strict=True) if is_modes(j))
+    return [k for own in owned for k in range(own.start, own.stop)]
+
+
 def with_modes(bodies: Sequence[Body], joints: Sequence[Joint], forces: Sequence[ForceElement]) -> Parts:
     """Return the parts with all flexible bodies as their parts; those that are parts already stay as they are."""
     if all(b.flexible is None for b in bodies):

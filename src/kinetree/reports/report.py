@@ -16,6 +16,7 @@ from .._support.pictures import picture
 from .._support.tables import Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name, writing
+from ..model.flexible import is_modes
 from ..results.trajectory import Trajectory
 from .candidates import Candidate, candidates
 from .catalogue import Catalogue, read_catalogue
@@ -233,8 +234,8 @@ def _cut_at_last_finite(run: Any) -> Trajectory:
 
 def _select_joints(run: Trajectory, joints: str | Sequence[str] | None) -> set[str]:
     known = [*(j.name for j in run.system.joints), *(p.name for p in run.system.mechanism.loops)]
-    if joints is None:
-        return set(known)
+    if joints is None:  # the modes of flexible bodies have neither drives nor bearings
+        return set(known) - {j.name for j in run.system.mechanism.joints if is_modes(j)}
     names = [joints] if isinstance(joints, str) else list(joints)
     for name in names:
         if name not in known:

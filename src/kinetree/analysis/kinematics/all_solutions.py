@@ -105,7 +105,7 @@ def all_solutions(
             f"all solutions are those of one target with one q0 and one set of parameters; the target has shape "
             f"{np.shape(T)}: call the method for each"
         )
-    ranges = with_start(Ranges.of(system, limits=limits, hold=hold), start)
+    ranges = with_start(Ranges.of(system, limits=limits, hold=hold), start, hold)
     moving = replace(ranges, free=ranges.free * _moves(system, frame))
     tolerance, most = options.get("tolerance", TOLERANCE), options.get("iterations", ITERATIONS)
     search = PoseSearch(wanted, moving, tolerance, most, values)

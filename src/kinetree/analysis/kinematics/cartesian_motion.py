@@ -13,6 +13,7 @@ from ..._support.checks import positive, real_array, whole
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError, UnreachableError
+from ...model.flexible import modal_entries
 from ...model.mechanism import Named, inputs_of
 from ...model.scales import characteristic_length, loop_units
 from ...runtime.compiled import CompiledMechanism
@@ -197,7 +198,9 @@ def _resolved(
     rows = np.array(used)
     length, (_, units) = characteristic_length(system.mechanism), loop_units(system.mechanism)
     scale = np.repeat([1.0, length], 3)[rows]
-    inverse = np.linalg.pinv(system.jacobian(q, frame)[:, rows] / scale[:, None] * units, rcond=RANK)
+    moves = np.ones(system.nv)
+    moves[modal_entries(system.mechanism, 1)] = 0.0
+    inverse = np.linalg.pinv(system.jacobian(q, frame)[:, rows] / scale[:, None] * (units * moves), rcond=RANK)
     qd = np.einsum("nij,nj->ni", inverse, path.twists[:, rows] / scale) * units
     left = path.rates - np.einsum("nij,nj->ni", system.jacobian_rate(q, qd, frame), qd)
     return qd, np.einsum("nij,nj->ni", inverse, left[:, rows] / scale) * units

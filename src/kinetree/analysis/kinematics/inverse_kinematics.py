@@ -19,7 +19,7 @@ from ...model.axes import axis_labels
 from ...model.mechanism import Named, inputs_of
 from ...model.scales import loop_units
 from ...runtime.compiled import CompiledMechanism
-from ..joint_entries import some
+from ..joint_entries import as_list, some
 from ..loops.kinematics import Mask
 from .joint_ranges import Places, Ranges, given_start, null_motions, scaled_jacobian
 from .pose_search import PoseSearch, polish_solutions
@@ -201,7 +201,7 @@ def inverse_kinematics(
         if given not in known:
             raise InputError(f"{name} is {given!r}; expected one of {', '.join(map(repr, known))}")
     wanted, start = targets(system, T, frame, weights), None if q0 is None else given_start(system, q0)
-    ranges = with_start(Ranges.of(system, limits=limits, hold=hold), start)
+    ranges = with_start(Ranges.of(system, limits=limits, hold=hold), start, hold)
     restarts, iterations = whole(restarts, "restarts", least=0), whole(iterations, "iterations")
     search = PoseSearch(wanted, ranges, positive(tolerance, "tolerance"), iterations)
     values = inputs_of(system.mechanism, parameters)
@@ -223,9 +223,9 @@ def inverse_kinematics(
     return _shaped(out, lead)
 
 
-def with_start(ranges: Ranges, start: Numbers | None) -> Ranges:
+def with_start(ranges: Ranges, start: Numbers | None, hold: str | Iterable[str]) -> Ranges:
     """Return the ranges; InputError if joints are held without a start."""
-    if start is None and not ranges.free.all():
+    if start is None and as_list(hold):
         raise InputError("hold requires q0, the positions of the joints that are held")
     return ranges
 

@@ -16,6 +16,7 @@ from ...errors import InputError
 from ...joints import kind
 from ...joints.random_states import drawn_coordinates
 from ...model.axes import axis_names
+from ...model.flexible import modal_entries
 from ...model.scales import characteristic_length, loop_units
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import masks_of_joints
@@ -32,7 +33,10 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Ranges:
-    """Limits of the coordinates [nq] and velocities' entries [nv] of a mechanism, and those that may move."""
+    """Limits of the coordinates [nq] and velocities' entries [nv] of a mechanism, and those that may move.
+
+    Modal coordinates of flexible bodies stay where a search starts: no drive moves them.
+    """
 
     system: CompiledMechanism
     lower: Numbers
@@ -59,6 +63,7 @@ class Ranges:
                     target[own_v] = values
         at = np.array(flat, dtype=int).reshape(-1, 2)
         free = (~masks_of_joints(m, hold)[1]).astype(float)
+        free[modal_entries(m, 1)] = 0.0
         return cls(system, lower, upper, free, at[:, 0], at[:, 1], angles)
 
     def middle(self) -> Numbers:
@@ -82,9 +87,11 @@ class Ranges:
         return self.clipped(self.system.integrate(self.middle(), step * self.free))
 
     def starts(self, count: int, rng: np.random.Generator) -> Numbers:
-        """Return random positions within the limits [count, nq]."""
+        """Return random positions within the limits [count, nq], with flexible bodies at rest."""
         joints = ((j, kind(j.kind)) for j in self.system.mechanism.resolved_joints)
-        return self.clipped(drawn_coordinates(joints, rng, (count,)))
+        q = drawn_coordinates(joints, rng, (count,))
+        q[:, modal_entries(self.system.mechanism, 0)] = 0.0
+        return self.clipped(q)
 
     def scattered(self, count: int, rng: np.random.Generator) -> Numbers:
         """Return random starts of searches [count, nq]: lengths without limits in proportion to the mechanism."""
@@ -152,7 +159,8 @@ def scaled_jacobian(
 ) -> Numbers:
     """Return the Jacobian of a frame and of the loops [..., n, nv], without units, for positions q [..., nq].
 
-    Rows are in the frame's axes, which are the target's where it is reached, and only those used.
+    Rows are in the frame's axes, which are the target's where it is reached, and only those used. Columns of modal
+    coordinates are zero: no drive moves them.
     """
     m = system.mechanism
     more: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
@@ -161,6 +169,7 @@ def scaled_jacobian(
     J = J / np.repeat([1.0, length], 3)[np.array(used)][:, None] * units
     if m.closures:
         J = np.concatenate([J, system.closure_jacobian(q, **more) * units / equations[:, None]], axis=-2)
+    J[..., modal_entries(m, 1)] = 0.0
     return J
 
 
@@ -168,7 +177,9 @@ def null_motions(
     system: CompiledMechanism, frame: str, used: tuple[bool, ...], q: Numbers, parameters: Numbers | None
 ) -> Numbers:
     """Return a basis [nv, k] of the velocities that do not move the frame in the axes used, at one position."""
-    J = scaled_jacobian(system, frame, used, q, parameters)
-    _, s, V = np.linalg.svd(J)
-    count = int((s > RANK * s.max(initial=0.0)).sum())
-    return V[count:].T * loop_units(system.mechanism)[1][:, None]
+    rigid = np.setdiff1d(np.arange(system.nv), modal_entries(system.mechanism, 1))
+    _, s, V = np.linalg.svd(scaled_jacobian(system, frame, used, q, parameters)[:, rigid])
+    basis = V[int((s > RANK * s.max(initial=0.0)).sum()) :]
+    out = np.zeros((system.nv, len(basis)))
+    out[rigid] = basis.T
+    return out * loop_units(system.mechanism)[1][:, None]

@@ -147,8 +147,12 @@ The inertia matrix of 60 degrees of freedom, with 3600 entries, took a minute to
 LOWERINGS = ("auto", "unrolled", "rolled")
 CLOSING = ("closure_residual", "closure_jacobian", "closure_bias", "multipliers", "closing_step", "closing_speed")
 """The functions of the equations of loops."""
-RIGID = ("convective_matrix",)
-"""The functions of rigid bodies alone."""
+RIGID = {
+    "convective_matrix": "inverse_dynamics and bias_torque give the same torques",
+    "regressor": "its torques are not linear in ten numbers per body",
+    "energy_regressor": "kinetic_energy and potential_energy have its energies",
+}
+"""The functions of rigid bodies alone, each with what to say to those who have flexible ones."""
 DRIVEN = ("forward_dynamics", "implicit_dynamics")
 """The functions of a mechanism whose results depend on its loops."""
 FEW, MANY = 128, 256
@@ -230,8 +234,7 @@ class Request:
         places = sorted({k for x in self.driven for k in ([x] if isinstance(x, int) else entries(mechanism, x, 1))})
         if mechanism.has_flexible and self.name in RIGID:
             raise InputError(
-                f"{self.name} does not know flexible bodies such as {mechanism.flexible_name!r}; inverse_dynamics and "
-                "bias_torque give the same torques"
+                f"{self.name} does not know flexible bodies such as {mechanism.flexible_name!r}; {RIGID[self.name]}"
             )
         lowering = self._lowered(mechanism)
         plain = Request(self.name, self.frame, axes, self.wrenches, self.dtype, lowering, tuple(places), self.forces)

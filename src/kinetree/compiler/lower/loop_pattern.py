@@ -16,6 +16,7 @@ from ...algebra.arrays import Numbers
 from ...dynamics import closed, closure, states
 from ...errors import ModelError
 from ...joints import kind
+from ...model.flexible import modal_entries
 from ...model.mechanism import Mechanism, kept_with_mechanism
 from ...model.scales import loop_units
 from .sweeps import Tree
@@ -105,6 +106,9 @@ Smaller ratios occur where light bodies are connected to heavy ones."""
 
 LIGHT = 1e-11
 """The least ratio of a pivot to its diagonal entry that leaves some digits above rounding."""
+
+BENT = 1e-4
+"""The factor by which modes of flexible bodies move less than joints: these close the loops if they can."""
 
 CLOSE = 1e-7
 """The largest gap of positions that are examined [rad, or lengths of the mechanism].
@@ -216,7 +220,9 @@ class PlainLoops:
     def __init__(self, mechanism: Mechanism) -> None:
         """Find the units of the equations and of the degrees of freedom."""
         self.mechanism = mechanism
-        self.units, self.speeds = loop_units(mechanism)
+        self.units, speeds = loop_units(mechanism)
+        self.speeds = speeds.copy()
+        self.speeds[modal_entries(mechanism, 1)] *= BENT
 
     def residual(self, q: np.ndarray) -> np.ndarray:
         """Return the residual of every equation."""

@@ -27,6 +27,7 @@ from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import is_long
 from ...errors import InputError, Where, argument, brief, unknown_name
 from ...model.axes import entries
+from ...model.flexible import is_modes
 from ...model.scales import loop_units
 from ..arguments import coefficients, spread
 from .drives import evaluate_reference
@@ -246,10 +247,13 @@ def _scratch(now: Instant) -> tuple[Any, list[Scalar], list[Scalar]]:
 def locate_joints(
     now: Instant, joints: Sequence[str] | None, who: str, *remedy: str, key: str = "joints"
 ) -> tuple[list[int], list[int]]:
-    """Return the indices in q and in qd of joints or axes (all joints by default); refuse joints with nq != nv."""
+    """Return the indices in q and in qd of joints or axes; refuse joints with nq != nv.
+
+    The default is all joints, without the modes of flexible bodies, which no drive moves.
+    """
     m = now.mechanism
     known = [joint.name for joint in m.joints]
-    names = known if joints is None else list(joints)
+    names = [joint.name for joint in m.joints if not is_modes(joint)] if joints is None else list(joints)
     places: list[int] = []
     labels: list[int] = []
     for k, name in enumerate(names):
@@ -289,6 +293,11 @@ class _Actuation:
                     f"{who} on {m.name!r}, which has loops: name the joints with a drive, actuated=[...]; the "
                     "reference and the gains are theirs, and the loops move the other joints",
                     path=("actuated",),
+                )
+            if m.has_flexible and not isinstance(controller, PDGravity):
+                raise InputError(
+                    f"{who} on {m.name!r}: no torque in the joints gives flexible bodies such as {m.flexible_name!r} "
+                    "the motion of a reference; use PDGravity, LQR, or FeedForward of the rigid arm with a PD"
                 )
             return None
         if is_long(m):
