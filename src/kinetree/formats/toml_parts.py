@@ -31,6 +31,7 @@ from ..model import (
 )
 from ..model.checks import check_kind
 from ..model.contacts import MOST, refuse_many
+from ..model.free_beams import FreeBeam
 from .fields import (
     PLACEMENT,
     axis,
@@ -126,12 +127,13 @@ def body(table: object, where: str) -> Body:
     )
 
 
-def beam(table: object, where: str) -> Beam:
-    """Return the beam of a flexible body."""
-    given: dict[str, Any] = dict(known_keys(table, tuple(f.name for f in fields(Beam)), where))
+def beam(table: object, where: str) -> Beam | FreeBeam:
+    """Return the beam of a flexible body; `formulas` are numbers by name that depend on parameters."""
+    given: dict[str, Any] = dict(known_keys(table, (*(f.name for f in fields(Beam)), "formulas"), where))
     require(given, "length", where)
+    formulas = _pairs(given.pop("formulas", {}), below(where, "formulas"))
     try:
-        return Beam(**given)
+        return FreeBeam(Beam(**given), formulas) if formulas else Beam(**given)
     except ModelError as error:
         raise ModelError(error.what, where=where, remedy=error.remedy) from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from ..algebra.vectors import IDENTITY, ZERO
@@ -13,6 +13,7 @@ from ..model import GROUND, Body, Contact, Expression, Joint, Limits, Mechanism,
 from ..model.beams import Beam
 from ..model.checks import impossible_inertias
 from ..model.flexible import without_modes
+from ..model.free_beams import FreeBeam
 from ..model.topology import check_depth_order
 from . import toml_parts
 
@@ -87,6 +88,8 @@ def _body(body: Body) -> Pairs:
 
 def _beam(body: Body) -> Pairs:
     beam = body.flexible
+    if isinstance(beam, FreeBeam):
+        return [*_beam(replace(body, flexible=beam.beam)), ("formulas", _map(beam.numbers))]
     if not isinstance(beam, Beam):
         raise ModelError(
             f"the modes of body {body.name!r} are numbers that a TOML file cannot represent",

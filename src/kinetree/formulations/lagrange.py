@@ -149,12 +149,12 @@ def _poses(mechanism: Mechanism, coordinates: list[list[Any]]) -> list[tuple[Any
     ca = casadi()
 
     out: list[tuple[Any, Any]] = []
-    joints = resolve_parts(mechanism.joints, mechanism.values())
+    bodies, joints = resolve_parts((mechanism.bodies, mechanism.joints), mechanism.values())
     for joint, mine, parent in zip(joints, coordinates, mechanism.parents, strict=True):
         kind = joint_kinds.kind(joint.kind)
         R, o = out[parent] if parent >= 0 else (ca.SX.eye(3), ca.SX.zeros(3))
         if isinstance(kind, joint_kinds.Elastic):  # the deformed body keeps the frame at its joint
-            above: Any = mechanism.bodies[parent].flexible
+            above: Any = bodies[parent].flexible
             node = None if kind.node is None else above.modal.node(kind.node)
             out.append((R, o) if node is None else _at_node(node, R, o, coordinates[parent]))
             continue

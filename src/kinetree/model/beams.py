@@ -12,6 +12,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from ..algebra.nodes import Node
+from ..algebra.scalars import is_number
 from ..errors import ModelError, brief, unknown_name
 from .modal_bodies import ModalBody, Points
 
@@ -185,7 +186,7 @@ def _node(beam: Beam, pair: Any) -> tuple[str, float]:
 
 
 def _section(beam: Beam) -> Section:
-    area, second, torsion = _geometry(beam.section)
+    _check_sizes(beam.section)
     kinds = {
         "EI": (beam.EI, "E", beam.modes[0] + beam.modes[1]),
         "GJ": (beam.GJ, "G", beam.modes[2]),
@@ -200,35 +201,51 @@ def _section(beam: Beam) -> Section:
     if beam.section is not None:
         if beam.polar is not None:
             raise _fault("polar and a section are given", "give one of them")
-        E, G, rho = beam.E or 0.0, beam.G or 0.0, beam.rho or 0.0
-        along = (E * second[0], E * second[1])
-        return Section(along, G * torsion, E * area, rho * area, (rho * second[0], rho * second[1]))
-    polar = beam.polar or 0.0
-    if beam.modes[2] and not polar:
+    elif beam.modes[2] and not beam.polar:
         raise _fault("the beam has torsion modes and no polar", "give polar, the moment of inertia per length [kg m]")
+    given = {name: getattr(beam, name) for name in ("E", "G", "rho", "GJ", "EA", "mass_per_length", "polar")}
+    sizes = {} if beam.section is None else dict(zip(SIZES[beam.section[0]], map(float, beam.section[1:]), strict=True))
     EI: Any = beam.EI or (0.0, 0.0)
-    return Section(EI, beam.GJ or 0.0, beam.EA or 0.0, beam.mass_per_length or 0.0, (polar / 2, polar / 2))
+    return section_formulas(beam, {k: x or 0.0 for k, x in given.items()} | sizes | {"EI_y": EI[0], "EI_z": EI[1]})
 
 
-def _geometry(section: Any) -> tuple[float, tuple[float, float], float]:
-    """Return area, second moments along y and along z, and torsion constant of a cross section."""
+SIZES = {"rectangle": ("size_y", "size_z"), "circle": ("diameter",), "tube": ("outer", "inner")}
+"""The cross sections with the names of their sizes."""
+
+
+def section_formulas(beam: Beam, x: Mapping[str, Any]) -> Section:
+    """Return the properties of a beam's cross section from its numbers by name, which may be formulas."""
+    if beam.section is None:
+        half = x.get("polar", 0.0) * 0.5
+        stiffnesses = ((x.get("EI_y", 0.0), x.get("EI_z", 0.0)), x.get("GJ", 0.0), x.get("EA", 0.0))
+        return Section(*stiffnesses, x.get("mass_per_length", 0.0), (half, half))
+    if beam.section[0] == "rectangle":
+        a, b = (x.get(name, own) for name, own in zip(SIZES["rectangle"], beam.section[1:], strict=True))
+        area, second = a * b, (b * a * a * a / 12, a * b * b * b / 12)
+        torsion = _rectangle_torsion(max(a, b), min(a, b)) if is_number(a) and is_number(b) else 0.0  # without modes
+    else:
+        outer, inner = x["diameter" if beam.section[0] == "circle" else "outer"], x.get("inner", 0.0)
+        area = math.pi / 4 * (outer * outer - inner * inner)
+        second = ((outer * outer * outer * outer - inner * inner * inner * inner) * (math.pi / 64),) * 2
+        torsion = 2 * second[0]
+    E, G, rho = (x.get(name, 0.0) for name in ("E", "G", "rho"))
+    return Section(
+        (E * second[0], E * second[1]), G * torsion, E * area, rho * area, (rho * second[0], rho * second[1])
+    )
+
+
+def _check_sizes(section: Any) -> None:
+    """Refuse cross sections that are unknown or impossible."""
     if section is None:
-        return 0.0, (0.0, 0.0), 0.0
-    sizes = {"rectangle": 2, "circle": 1, "tube": 2}
+        return
     kind, *given = section if isinstance(section, list | tuple) and section else (section,)
-    if kind not in sizes:
-        raise unknown_name("section", str(kind), sizes, where="beam")
-    if len(given) != sizes[kind]:
-        raise _fault(f"a {kind} has {len(given)} sizes", f"give {sizes[kind]}")
+    if kind not in SIZES:
+        raise unknown_name("section", str(kind), SIZES, where="beam")
+    if len(given) != len(SIZES[kind]):
+        raise _fault(f"a {kind} has {len(given)} sizes", f"give {len(SIZES[kind])}")
     size = [_number(x, f"size of the {kind}", above=kind != "tube" or k == 0) for k, x in enumerate(given)]
-    if kind == "rectangle":
-        a, b = size
-        return a * b, (b * a**3 / 12, a * b**3 / 12), _rectangle_torsion(max(a, b), min(a, b))
-    outer, inner = (*size, 0.0)[:2]
-    if inner >= outer:
-        raise _fault(f"the tube's inner diameter is {inner:g} m of {outer:g} m", "give the outer diameter first")
-    second = math.pi * (outer**4 - inner**4) / 64
-    return math.pi * (outer**2 - inner**2) / 4, (second, second), 2 * second
+    if kind == "tube" and size[1] >= size[0]:
+        raise _fault(f"the tube's inner diameter is {size[1]:g} m of {size[0]:g} m", "give the outer diameter first")
 
 
 def _rectangle_torsion(a: float, b: float) -> float:
@@ -415,6 +432,11 @@ def points_of(beam: Beam) -> Points:
     return _points(beam, _Displacements(beam))
 
 
+def line_points(beam: Beam, lines: Iterable[tuple[float, float, float]], tip: float = 0.0) -> Points:
+    """Return points along lines (mass per length, y, z) that are parallel to the axis, and a mass at the tip."""
+    return _points_on(_Displacements(beam), lines, tip)
+
+
 def _modal(beam: Beam) -> ModalBody:
     shape = _Displacements(beam)
     moments = _points(beam, shape).moments()
@@ -425,14 +447,18 @@ def _modal(beam: Beam) -> ModalBody:
 
 
 def _points(beam: Beam, shape: _Displacements) -> Points:
-    given, L = beam.properties, beam.length
-    s, weights = _gauss(2 * shape.degree + 4)
+    given = beam.properties
     far_y, far_z = (math.sqrt(2 * x / given.mass) for x in given.spread)
-    parts = [
-        (given.mass * L / 4 * weights, s, y, z) for y, z in ((far_y, 0.0), (-far_y, 0.0), (0.0, far_z), (0.0, -far_z))
-    ]
-    if beam.tip_mass:
-        parts.append((np.array([beam.tip_mass]), np.ones(1), 0.0, 0.0))
+    places = ((far_y, 0.0), (-far_y, 0.0), (0.0, far_z), (0.0, -far_z))
+    return _points_on(shape, [(given.mass / 4, y, z) for y, z in places], beam.tip_mass)
+
+
+def _points_on(shape: _Displacements, lines: Iterable[tuple[float, float, float]], tip: float) -> Points:
+    L = shape.beam.length
+    s, weights = _gauss(2 * shape.degree + 4)
+    parts = [(mass * L * weights, s, y, z) for mass, y, z in lines]
+    if tip:
+        parts.append((np.array([tip]), np.ones(1), 0.0, 0.0))
     places = [np.stack([at * L, np.full_like(at, y), np.full_like(at, z)], axis=-1) for _, at, y, z in parts]
     return Points(
         np.concatenate([mass for mass, *_ in parts]),

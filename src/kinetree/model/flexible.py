@@ -65,7 +65,7 @@ def parts_of(body: Body) -> Parts:
     """Return the parts of a flexible body beside its frame at the joint."""
     assert body.flexible is not None, "a rigid body has no further parts"
     modal, name, elastic = body.flexible.modal, body.name, f"{body.name}.elastic"
-    damping = modal.damping if any(modal.damping) else ()
+    damping = modal.damping if any(x != 0.0 for x in modal.damping) else ()
     modes = Joint(f"{name}.modes", modes_kind(modal.names), name, elastic, damping=damping)
     coefficients = tuple((f"stiffness_{k + 1}", x) for k, x in enumerate(modal.stiffness))
     spring = ForceElement(f"{name}.stiffness", "joint_spring", name, elastic, coefficients=coefficients)

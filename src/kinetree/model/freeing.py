@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, TypeGuard
 
 from .. import joints as joint_kinds
 from ..errors import InputError, brief
+from .beams import Beam
+from .flexible import is_modes, parts_of
+from .free_beams import UNITS as BEAM_UNITS
+from .free_beams import FreeBeam, numbers_of
 from .mechanism import Mechanism
 from .parameters import Expression, Number, Parameter
-from .parts import Placement
+from .parts import Body, Placement
 
 AXES = ("x", "y", "z")
 MOMENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
@@ -131,6 +136,7 @@ def _bodies(mechanism: Mechanism) -> Iterator[Adjustable]:
     for k, body in enumerate(mechanism.bodies):
         name = body.name
         if body.flexible is not None:  # its mass is that of the points of its beam
+            yield from _beams(mechanism, k)
             continue
         if _plain(body.mass):
             put = _part("bodies", k, lambda b, x: replace(b, mass=x))
@@ -149,6 +155,35 @@ def _bodies(mechanism: Mechanism) -> Iterator[Adjustable]:
                 put = _part("bodies", k, lambda b, x, i=i: replace(b, inertia=_at(b.inertia, i, x)))
                 note = f"inertia of {name} about its center of mass"
                 yield Adjustable(f"inertia.{name}", entry, float(value), "kg m^2", note, put, apart=True)
+
+
+def _beams(mechanism: Mechanism, k: int) -> Iterator[Adjustable]:
+    """Yield the numbers of the beam of a deformed body."""
+    flexible, name = mechanism.bodies[k].flexible, mechanism.joints[k].parent
+    if not isinstance(flexible, Beam | FreeBeam) or not is_modes(mechanism.joints[k]):
+        return
+    beam = flexible if isinstance(flexible, Beam) else flexible.beam
+    taken = {} if isinstance(flexible, Beam) else dict(flexible.numbers)
+    for key, value in numbers_of(beam).items():
+        if key not in taken:
+            note = f"{key} of the beam of {name}"
+            put = partial(_with_formula, k=k, key=key)
+            yield Adjustable(f"beam.{name}", key, value, BEAM_UNITS.get(key, "m"), note, put, apart=True)
+
+
+def _with_formula(mechanism: Mechanism, x: Number, *, k: int, key: str) -> Mechanism:
+    """Return the mechanism with a formula in the place of a number of the beam of body k."""
+    flexible: Any = mechanism.bodies[k].flexible
+    beam, given = (flexible, ()) if isinstance(flexible, Beam) else (flexible.beam, flexible.numbers)
+    whole = Body(mechanism.joints[k].parent, flexible=FreeBeam(beam, (*given, (key, x))))
+    made = parts_of(whole)
+    bodies, joints, forces = ({p.name: p for p in parts} for parts in (made.bodies, made.joints, made.forces))
+    return replace(
+        mechanism,
+        bodies=tuple(bodies[b.name] if b.name == mechanism.bodies[k].name else b for b in mechanism.bodies),
+        joints=tuple(joints[j.name] if j.name == mechanism.joints[k].name else j for j in mechanism.joints),
+        forces=tuple(forces.get(f.name, f) for f in mechanism.forces),
+    )
 
 
 def _joints(mechanism: Mechanism) -> Iterator[Adjustable]:

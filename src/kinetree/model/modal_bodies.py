@@ -78,12 +78,11 @@ class ModalBody:
     @property
     def rigid(self) -> dict[str, Any]:
         """Mass, center of mass and inertia about it of the body at rest."""
-        m, J = self.moments.m, np.array(self.moments.J)
-        com = np.array(self.moments.mc) / m
-        central = J - m * np.outer(com, com)
-        inertia = np.trace(central) * np.eye(3) - central
-        rows = tuple(tuple(map(float, row)) for row in inertia)
-        return {"mass": m, "com": tuple(map(float, com)), "inertia": to_moments(rows)}  # type: ignore[arg-type]
+        m, mc, J = self.moments.m, self.moments.mc, self.moments.J
+        central = [[J[a][b] - mc[a] * mc[b] / m for b in range(3)] for a in range(3)]  # numbers or formulas
+        trace = central[0][0] + central[1][1] + central[2][2]
+        rows = tuple(tuple((trace if a == b else 0.0) - central[a][b] for b in range(3)) for a in range(3))
+        return {"mass": m, "com": tuple(x / m for x in mc), "inertia": to_moments(rows)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from ..algebra.vectors import (
 from ..errors import ModelError, brief, part_at
 from .beams import Beam
 from .curves import Curve, Law
+from .free_beams import FreeBeam
 from .modal_bodies import ModalBody
 from .parameters import Number
 from .part_fields import MAX_NAME, check_part, formula, spell_axes
@@ -91,7 +92,7 @@ class Body:
     com: Vector = ZERO
     inertia: tuple[Number, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     shapes: tuple[Shape, ...] = ()
-    flexible: Beam | ModalBody | None = None
+    flexible: Beam | ModalBody | FreeBeam | None = None
 
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""
@@ -100,7 +101,7 @@ class Body:
         usual = usual and str not in map(type, (*com, *inertia))
         if not (usual and type(name) is str and 0 < len(name) <= MAX_NAME):  # mechanisms may have very many bodies
             check_part(self, "body")
-        if self.flexible is not None and not isinstance(self.flexible, Beam | ModalBody):
+        if self.flexible is not None and not isinstance(self.flexible, Beam | ModalBody | FreeBeam):
             raise ModelError(
                 f"flexible is {brief(self.flexible)}",
                 where=part_at("body", name),

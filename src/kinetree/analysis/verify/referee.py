@@ -16,7 +16,7 @@ from ...formulations import denoc, lagrange, module_recursion, points, spatial_o
 from ...formulations.closed_system import ClosedEquations, closed_equations
 from ...formulations.kinematics import gravity, skew
 from ...joints.random_states import generator
-from ...model.mechanism import Mechanism
+from ...model.mechanism import Mechanism, resolve_parts
 from ...model.scales import loop_units, torque_units, wrench_units
 from ...model.topology import depths
 from ...runtime.compiled import CompiledMechanism
@@ -316,7 +316,9 @@ def _flexible_scales(mechanism: Mechanism, s: State, e: Answers) -> dict[str, Nu
     """
     axes = np.sqrt(np.diag(e.I))
     weight = (
-        axes * np.sqrt(sum(float(np.asarray(b.mass)) for b in mechanism.bodies)) * np.linalg.norm(gravity(mechanism))
+        axes
+        * np.sqrt(sum(float(np.asarray(b.mass)) for b in resolve_parts(mechanism.bodies, mechanism.values())))
+        * np.linalg.norm(gravity(mechanism))
     )
     bias = weight + np.abs(e.bias)
     return {"tau": axes * np.sqrt(s.qdd @ e.I @ s.qdd) + bias, "I": e.I, "gravity": weight, "bias": bias}
