@@ -6,6 +6,9 @@ import numpy as np
 
 import kinetree as kt
 
+LIBRARY = ("flexible_arm", "flexible_four_bar", "flexible_slider_crank", "space_arm", "spinning_beam")
+"""The flexible mechanisms of the library, which only the functions that know flexible bodies take."""
+
 
 def beam(rng: np.random.Generator, modes: tuple[int, int, int, int], **options) -> kt.Beam:
     """Return a soft beam with awkward numbers, a node on the way, and given numbers of modes."""

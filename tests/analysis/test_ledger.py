@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import everyday
+import flexible_mechanisms
 import kinetree as kt
 import strategies
 from interpreted import compute
@@ -25,7 +26,7 @@ def example(seed: int = 3) -> tuple[kt.System, tuple, Ledger]:
     return system, state, ledger(system, *state)
 
 
-@pytest.mark.parametrize("name", everyday.some(library.names()))
+@pytest.mark.parametrize("name", everyday.some(everyday.without(library.names(), flexible_mechanisms.LIBRARY)))
 def test_parts_add_up(name):
     """Sum the parts of a random motion under wrenches and find the torque, to rounding."""
     system = kt.load(name)
