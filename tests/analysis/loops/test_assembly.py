@@ -281,3 +281,22 @@ def test_random_starts_are_drawn_only_if_needed(monkeypatch):
     monkeypatch.setattr("kinetree.analysis.loops.samples.random_coordinates", refused)
     bars = kt.load("four_bar")
     assert_close(bars.closure_residual(bars.assemble()), np.zeros(5), 1e-12)
+
+
+@pytest.mark.parametrize("sequence", ["zyx", "zxz"])
+def test_loops_close_from_singular_euler_angles(sequence):
+    """Close a loop of a floating mechanism whose root has Euler angles that are singular at zero, such as zxz."""
+    bodies = [kt.Body(name, 1.0, (0.1, 0.02, -0.03), (0.02, 0.025, 0.03, 0.001, 0.002, 0.0)) for name in "abc"]
+    joints = [
+        kt.Joint("root", "free_euler", "ground", "a", sequence=sequence),
+        kt.Joint("j", "revolute", "a", "b", kt.Placement((0.3, 0.0, 0.0))),
+        kt.Joint("k", "revolute", "b", "c", kt.Placement((0.3, 0.1, 0.0)), axis="y"),
+    ]
+    places = kt.Placement((0.1, 0.5, 0.2)), kt.Placement((0.1, 0.2, 0.0))
+    rod = kt.Loop("rod", "rod", "a", "c", *places, length=0.6)
+    system = kt.System(kt.build_mechanism("euler", bodies, joints, loops=[rod]))
+    q = system.assemble()
+    assert_close(system.closure_residual(q), [0.0], 1e-12, "the rod")
+    still = np.zeros(system.nv)
+    falling = system.forward_dynamics(q, still, still)
+    assert_close(falling, [0.0, 0.0, -9.81, *still[3:]], 1e-9, "free fall")

@@ -68,6 +68,8 @@ def flying(seed: int, engine: str) -> Case:
         tree = replace(tree, contacts=(contact,))
     system = kt.System(tree)
     q, qd = system.random_state(rng)
+    system = with_rod(system, q, np.random.default_rng([seed, 1]))
+    qd = system.closing_speed(q, qd) if system.closures else qd
     options: dict = {"forces": forces}
     if engine in FIXED:
         options |= {"method": engine, "dt": STEPS[FIXED[engine]]}
@@ -80,6 +82,25 @@ def flying(seed: int, engine: str) -> Case:
     elif engine != "events":
         options |= {"method": engine}
     return Case(system, q, 0.5 * qd, options, tuple(forces))
+
+
+def with_rod(system: kt.System, q: np.ndarray, rng: np.random.Generator) -> kt.System:
+    """Return a system with a rod between two of its bodies, for half of those in which it holds joints that move."""
+    tree = system.mechanism
+    names = [b.name for b in tree.bodies]
+    if len(names) < 2 or rng.random() < 0.5:
+        return system
+    a, b = rng.choice(len(names), 2, replace=False)
+    points = rng.normal(size=(2, 3)) * 0.3
+    poses = system.poses(q)
+    ends = [poses[k, :3, :3] @ x + poses[k, :3, 3] for k, x in zip((a, b), points, strict=True)]
+    length = float(np.linalg.norm(ends[1] - ends[0]))
+    places = [kt.Placement(tuple(map(float, x))) for x in points]
+    rod = kt.Loop("rod", "rod", names[a], names[b], *places, length=length)
+    made = kt.System(replace(tree, loops=(rod,)))
+    row = made.closure_jacobian(q)[0]
+    holds = np.abs(row).max() > 0.05 and np.count_nonzero(np.abs(row) > 0.01) > 1  # one joint alone would be locked
+    return made if holds else system
 
 
 def drift(case: Case, run: kt.Trajectory) -> float:

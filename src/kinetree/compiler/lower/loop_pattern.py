@@ -190,9 +190,12 @@ def _where_closed(mechanism: Mechanism, kept: np.ndarray) -> _Closed:
     loops = PlainLoops(mechanism)
     positions = loops.positions()
     for q, J in positions:
+        try:
+            here = _factored(mechanism, q, kept.tolist())
+        except ZeroDivisionError:  # Euler angles at their singular position: no inertia resists one of the joints
+            continue
         found = [int(kept[k]) for k in leading_rows(J[kept], np.sqrt(DEPENDENT))]
         rank, independent = max(rank, len(found)), independent | set(found)
-        here = _factored(mechanism, q, kept.tolist())
         size[kept], pivot[kept] = np.maximum(size[kept], here[0][kept]), np.maximum(pivot[kept], here[1])
     redundant = 0 < rank < len(kept)
     misfit = max(loops.closed(q)[1] for q, _ in positions) if redundant else 0.0
