@@ -48,6 +48,13 @@ def _fall():
     return kt.simulate(ARM, Q, QD, duration=0.05, method="rk4", dt=0.01)
 
 
+def _bounce():
+    body = kt.Body("ball", 1.3, inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
+    ball = kt.System(kt.build_mechanism("ball", [body], [kt.Joint("root", "free", kt.GROUND, "ball")]))
+    floor = kt.Contact("floor", "ball", "sphere", 0.1, friction=0.4)  # type: ignore
+    return kt.simulate(ball, [0.0, 0.0, 0.15, 1.0, 0.0, 0.0, 0.0], times=[0.0, 0.2, 0.4], contacts=floor)
+
+
 RESULTS = {
     "verify": lambda: ARM.verify(1),
     "doctor": lambda: kt.load("four_bar").doctor(),
@@ -71,6 +78,7 @@ RESULTS = {
     "momentum balance": lambda: kt.momentum_balance(kt.simulate(kt.load("space_robot_3r"), duration=0.05)),
     "derivatives of runs": lambda: kt.simulation_derivatives(ARM, Q, duration=0.05, method="rk4", dt=0.01),
     "derivatives of many runs": lambda: kt.simulation_derivatives(ARM, [Q, Q], duration=0.05, method="rk4", dt=0.01),
+    "contacts": lambda: _bounce().contact,
     "gradients of runs": lambda: kt.simulation_gradient(ARM, Q, duration=0.05, terminal=lambda now: now.q[0]),
     "study": lambda: kt.study(ARM, {"q.joint1": kt.grid(0.1, 0.9, 3)}, measures={"m": kt.rms("q.joint2")},
                               simulate={"duration": 0.05}),
@@ -113,6 +121,14 @@ def test_derivatives_of_runs_have_names():
     slope = kt.simulation_gradient(ARM, Q, QD, duration=0.05, method="rk4", dt=0.01, terminal=lambda now: now.qd[1])
     last = str(slope).splitlines()[-1].split()
     assert last[:3] == ["qd0", "of", "joint2"] and float(last[3]) == pytest.approx(found.dqd[-1, 1, -1], rel=1e-3)
+
+
+def test_contacts_are_a_table():
+    """Find the weight of a ball that rests as its largest normal force, and its name."""
+    lines = str(_bounce().contact).splitlines()
+    assert lines[0] == "1 of 1 places touch at the samples"
+    assert lines[2].split()[:2] == ["floor", "12.75"]
+    assert lines[3].startswith("2 events; largest residuals: signorini ")
 
 
 def test_mechanisms_are_short():

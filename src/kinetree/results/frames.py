@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.optional import optional
+from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError, unknown_name
 from ..simulation.monitors import limit_violations
@@ -102,7 +103,7 @@ class DoubtfulSteps:
     bound: float
 
 
-class ContactResults:
+class ContactResults(Displayed):
     """The contacts of a run: `names`, `events`, `forces(name)` [..., nt, 3], `gaps(name)`, and `residuals`."""
 
     def __init__(self, run: Trajectory) -> None:
@@ -110,6 +111,21 @@ class ContactResults:
         if run.contact_forces is None:
             raise InputError("the run has no contacts; give simulate(..., contacts=[kt.Contact(...)])")
         self._run = run
+
+    def display(self) -> list[str | Table]:
+        """Return a row per place that touches, with its largest forces and least gap, and the residuals."""
+        forces, gaps = self._run["contact_forces"], self._run["contact_gaps"]
+        most = np.nanmax(forces[..., 0].reshape(-1, forces.shape[-2]), axis=0, initial=0.0)
+        rubs = np.linalg.norm(forces[..., 1:], axis=-1).reshape(-1, forces.shape[-2])
+        slips, least = np.nanmax(rubs, axis=0, initial=0.0), np.nanmin(gaps.reshape(-1, gaps.shape[-1]), axis=0)
+        rows = zip(self.names, map(float, most), map(float, slips), map(float, least), strict=True)
+        touching = tuple(row for row in rows if row[1] > 0.0)
+        worst = ", ".join(f"{name} {x:.2g}" for name, x in self.residuals.items())
+        found: list[str | Table] = [f"{len(touching)} of {len(self.names)} places touch at the samples"]
+        if touching:
+            heads = ("contact", "largest normal force", "largest friction", "least gap")
+            found.append(Table(heads, touching, ("", "N", "N", "m")))
+        return [*found, f"{len(self.events)} events; largest residuals: {worst}"]
 
     @property
     def names(self) -> tuple[str, ...]:
