@@ -37,6 +37,7 @@ from .model import Body as Body
 from .model import Contact as Contact
 from .model import Coupling as Coupling
 from .model import Curve as Curve
+from .model import Elastic as Elastic
 from .model import ForceElement as ForceElement
 from .model import Frame as Frame
 from .model import Joint as Joint
@@ -46,6 +47,7 @@ from .model import Limits as Limits
 from .model import Loop as Loop
 from .model import Mechanism as Mechanism
 from .model import ModalBody as ModalBody
+from .model import Motor as Motor
 from .model import Pair as Pair
 from .model import Parameter as Parameter
 from .model import Placement as Placement
@@ -76,8 +78,12 @@ from .simulation.acting.joint_forces import JointDamper as JointDamper
 from .simulation.acting.joint_forces import JointFriction as JointFriction
 from .simulation.acting.joint_forces import JointSpring as JointSpring
 from .simulation.acting.joint_forces import JointStops as JointStops
+from .simulation.acting.joint_forces import Transmission as Transmission
 from .simulation.acting.lqr import LQR as LQR
 from .simulation.acting.lqr import TrackingLQR as TrackingLQR
+from .simulation.acting.motors import AtMotors as AtMotors
+from .simulation.acting.motors import MotorControl as MotorControl
+from .simulation.acting.motors import elastic_start as elastic_start
 from .simulation.acting.point_forces import ExternalWrench as ExternalWrench
 from .simulation.acting.point_forces import GroundForce as GroundForce
 from .simulation.acting.point_forces import LinearActuator as LinearActuator
@@ -96,11 +102,14 @@ from .simulation.acting.references import sampled as sampled
 from .simulation.acting.sampled import PythonControl as PythonControl
 from .simulation.acting.sampled import Sampled as Sampled
 from .simulation.changes import with_driven_axle as with_driven_axle
+from .simulation.changes import with_elastic_joints as with_elastic_joints
 from .simulation.changes import with_free as with_free
 from .simulation.changes import with_gear as with_gear
 from .simulation.changes import with_mecanum_wheels as with_mecanum_wheels
+from .simulation.changes import with_motors as with_motors
 from .simulation.changes import with_parameters as with_parameters
 from .simulation.changes import with_payload as with_payload
+from .simulation.changes import with_rigid_joints as with_rigid_joints
 from .simulation.closing import Baumgarte as Baumgarte
 from .simulation.closing import Minimal as Minimal
 from .simulation.closing import Projection as Projection

@@ -242,6 +242,65 @@ def test_a_joint_is_driven(tmp_path):
         read_experiment(write(tmp_path, CLOSED + DRIVE, ('joint = "crank"', 'joint = "cran"')))
 
 
+MODEL = """\
+[mechanism]
+name = "lift"
+[[body]]
+name = "arm"
+mass = 0.7
+com = [0.2, 0, 0]
+inertia = [0.001, 0.01, 0.01, 0, 0, 0]
+[[joint]]
+name = "shoulder"
+kind = "revolute"
+parent = "ground"
+child = "arm"
+axis = "y"
+elastic = { stiffness = 200, damping = 0.4, inertia = 2e-5, ratio = 50 }
+[[motor]]
+name = "m"
+joint = "shoulder"
+torque_constant = 0.05
+resistance = 0.8
+gear = 50
+"""
+LIFT = """\
+[experiment]
+mechanism = "lift.toml"
+[run]
+duration = 0.2
+[control]
+kind = "motor_control"
+"""
+COMMANDS = {
+    "torque": (
+        '[control.control]\nkind = "at_motors"\n[control.control.controller]\nkind = "pd"\nk = 20\nc = 2\n'
+        'reference = { kind = "hold", q = 0.3 }',
+        lambda: kt.MotorControl(kt.AtMotors(kt.PD(20.0, 2.0, kt.Hold(0.3)))),
+    ),
+    "voltage": ('command = "voltage"\ncontrol = { m = 6 }', lambda: kt.MotorControl({"m": 6.0}, command="voltage")),
+    "current": (
+        'command = "current"\ncontrol = { kind = "cosine", amplitude = 2.0, frequency = 9.0 }',
+        lambda: kt.MotorControl(kt.Cosine(2.0, 9.0), command="current"),
+    ),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_motors_are_commanded(command, tmp_path):
+    """Command the motor of an elastic joint from a file, and find the bits of a run by hand; faults name the line."""
+    (tmp_path / "lift.toml").write_text(MODEL)
+    text, control = COMMANDS[command]
+    run = read_experiment(write(tmp_path, LIFT + text)).simulate()
+    by_hand = kt.simulate(kt.load(tmp_path / "lift.toml"), duration=0.2, control=control())
+    assert run.finished and run.q.tobytes() == by_hand.q.tobytes()
+    assert np.abs(run["control"]).max() > 0.1
+    with pytest.raises(
+        kt.ModelError, match=r"7: control 1, command: the command of MotorControl is 'volts'; give one of"
+    ):
+        read_experiment(write(tmp_path, LIFT + 'command = "volts"\ncontrol = 1'))
+
+
 FAULTS = [
     ("[experiment]", "[experimen]", "1: no table 'experimen'; did you mean 'experiment'?"),
     ('"planar_3r"', '"planar_r"', "2: experiment, mechanism: no library mechanism 'planar_r'; did you mean"),

@@ -23,6 +23,7 @@ from kinetree.model import (
     Body,
     Coupling,
     Curve,
+    Elastic,
     Expression,
     ForceElement,
     Frame,
@@ -74,6 +75,12 @@ SHAPE = st.builds(
 COORDINATE_AXES = st.permutations([(1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 3.0)])
 
 
+SIZE = st.floats(1e-3, 1e6) | st.just(parse("p^2 + 0.1"))
+ELASTIC = st.none() | st.builds(
+    Elastic, SIZE, damping=SIZE, inertia=SIZE, ratio=SIZE, backlash=st.just(0.0) | SIZE, motor_friction=SIZE
+)
+
+
 @st.composite
 def joints(draw, name, parent, child):
     """Draw a joint of any kind with all fields."""
@@ -85,6 +92,7 @@ def joints(draw, name, parent, child):
     if lower and upper:
         lower, upper = zip(*(sorted(pair) for pair in zip(lower, upper, strict=True)), strict=True)
     losses = st.just(()) | st.tuples(*[st.floats(0, 1e3) | st.just(parse("p^2"))] * nv)
+    elastic = draw(ELASTIC) if kind in ("revolute", "prismatic", "helical") else None
     return Joint(
         name,
         kind,
@@ -98,7 +106,9 @@ def joints(draw, name, parent, child):
         limits=Limits(lower, upper, velocity, effort),
         damping=draw(losses),
         friction=draw(losses),
-        armature=draw(losses),
+        armature=draw(losses) if elastic is None else (),
+        ratio=draw(st.floats(0.1, 200) | st.just(parse("p^2 + 1"))) if kind == "rotor" else None,
+        elastic=elastic,
     )
 
 

@@ -14,13 +14,13 @@ from kinetree.joints import KINDS, kind
 from kinetree.joints._common import axes_with_z
 from kinetree.joints.euler import SEQUENCES
 from rigid_body import cross_matrix, transform
-from strategies import ALL, MOVING, State, nested, random_mechanism
+from strategies import ALL, MOTORS, MOVING, State, nested, random_mechanism
 from tolerance import assert_close
 
 EPS = np.finfo(float).eps
 ANGLES = (0.0, 1e-9, 1e-5, 1e-2, 1.0, 3.0)
 EULER = [("euler", s) for s in SEQUENCES] + [("free_euler", s) for s in SEQUENCES]
-EVERY = [(k, "zyx") for k in MOVING if k not in ("euler", "free_euler")] + EULER
+EVERY = [(k, "zyx") for k in (*MOVING, *MOTORS) if k not in ("euler", "free_euler")] + EULER
 
 
 def alone(what: str, sequence: str = "zyx", seed: int = 1):
@@ -30,8 +30,10 @@ def alone(what: str, sequence: str = "zyx", seed: int = 1):
 
 
 def test_list_of_kinds():
-    """Find eleven kinds, each with the same functions."""
-    names = "fixed revolute prismatic helical cylindrical universal planar spherical euler free free_euler"
+    """Find thirteen kinds, each with the same functions."""
+    names = (
+        "fixed revolute prismatic helical cylindrical universal planar spherical euler free free_euler rotor circuit"
+    )
     assert tuple(KINDS) == tuple(names.split())
     functions = "check frame displacement motion common rate neutral integrate difference random".split()
     for name, module in KINDS.items():

@@ -11,15 +11,15 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree import InputError
-from kinetree.joints import KINDS
 from kinetree.library.chains import Link, rope_parts
 from kinetree.model.checks import check
+from strategies import ALL
 from tolerance import assert_close
 
 ROPE = {"mass_per_metre": 0.37, "radius": 0.013}
 
 
-@pytest.mark.parametrize("joint", KINDS)
+@pytest.mark.parametrize("joint", ALL)
 def test_chains_pass_all_checks(joint):
     """Build chains of every kind of joint and find no error."""
     check(kt.chain(5, joint=joint, length=0.23, mass=0.7).mechanism)

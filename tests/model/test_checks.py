@@ -98,7 +98,7 @@ def test_infinite_limits_are_fine():
     ({"forces": [ForceElement("s", "spring_damper", "y", "a")]}, "force 's': no body 'y'; available: a, ground"),
     ({"forces": [ForceElement("s", "spring", "a", "a")]},
      "force 's': no kind of force 'spring'; did you mean 'joint_spring'? "
-     "available: spring_damper, linear_actuator, joint_spring"),
+     "available: spring_damper, linear_actuator, transmission, joint_spring"),
     ({"forces": [ForceElement("s", "spring_damper", "a", "a", coefficients=(("stifness", 2.0),))]},
      "force 's': no coefficient 'stifness'; did you mean 'stiffness'? "
      "available: stiffness, damping, free_length, preload"),
@@ -116,7 +116,7 @@ def test_infinite_limits_are_fine():
     ({"couplings": [Coupling("c", "j", (("k", 2.0),))]}, "coupling 'c': no joint 'k'; available: j"),
     ({"forces": [ForceElement("s", "spring", "", "")]},
      "force 's': no kind of force 'spring'; did you mean 'joint_spring'? "
-     "available: spring_damper, linear_actuator, joint_spring"),
+     "available: spring_damper, linear_actuator, transmission, joint_spring"),
     ({"gravity": (0.0, 0.0, math.nan)}, "gravity: a number is nan; give a finite number"),
     ({"gravity": (0.0, 0.0, parse("g"))}, "gravity: no parameter 'g'; available: none"),
     ({"parameters": [Parameter("p", math.inf)]}, "parameter 'p': value is inf; give a finite number"),

@@ -70,7 +70,7 @@ def test_every_field_counts():
         "name": "x", "bodies": made.bodies[:-1], "joints": made.joints[:-1], "frames": (), "gravity": (0.0, 0.0, 1.0),
         "parameters": (Parameter("p", 1.0),), "scenery": (Shape("sphere", (1.0,)),),
         "loops": ("l",), "couplings": ("c",), "forces": ("f",), "guess": (("j", (1.0,)),), "contacts": ("k",),
-        "actuators": ("a",), "keyframes": ("f",),
+        "actuators": ("a",), "keyframes": ("f",), "motors": ("m",),
     }  # fmt: skip
     assert set(changed) == {f.name for f in fields(Mechanism)} - {"source", "description"}
     digests = {replace(made, **{name: value}).hash for name, value in changed.items()}

@@ -43,11 +43,12 @@ def test_a_free_body_has_position_quaternion_and_twist():
 def test_every_kind_of_joint_is_named(kind):
     """Find a unique name and a unit for every coordinate, velocity and torque of every kind of joint."""
     body = kt.Body("b", mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
-    mechanism = kt.build_mechanism("m", [body], [kt.Joint("j", kind, kt.GROUND, "b", axis2=None)])
+    ratio = 2.0 if kind == "rotor" else None
+    mechanism = kt.build_mechanism("m", [body], [kt.Joint("j", kind, kt.GROUND, "b", axis2=None, ratio=ratio)])
     for which, count in enumerate((KINDS[kind].NQ, KINDS[kind].NV, KINDS[kind].NV)):
         axes = list(axis_names(mechanism, which))
         assert len({name for _, name, _ in axes}) == len(axes) == count
-        assert {unit for _, _, unit in axes} <= {"rad", "m", "1"}
+        assert {unit for _, _, unit in axes} <= {"rad", "m", "1", "C"}
 
 
 def test_dots_in_names_do_not_confuse():

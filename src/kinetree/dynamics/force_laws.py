@@ -1,4 +1,4 @@
-"""Laws of forces on any scalar: springs and dampers between two points, and friction in joints.
+"""Laws of forces on any scalar: springs and dampers between two points or two joints, and friction in joints.
 
 A force between two points acts along the line between them. The length of this line is computed as sqrt(d . d +
 TINY^2), so that there is no division by zero. Between coinciding points the direction is zero and no force acts. At a
@@ -7,7 +7,7 @@ distance of a millimeter the relative error of the length is 5e-13. The force is
 
 from __future__ import annotations
 
-from ..algebra.scalars import Scalar, sqrt
+from ..algebra.scalars import Scalar, absolute, is_number, maximum, minimum, sqrt, where
 from ..algebra.spatial import Wrench
 from ..algebra.vectors import Vector, add, cross, dot, neg, scale, sub, times, transpose
 from . import kinematics
@@ -43,6 +43,33 @@ def friction(speed: Scalar, force: Scalar, slip_speed: float = SLIP_SPEED) -> Sc
     return force * (speed / sqrt(speed * speed + slip_speed * slip_speed))
 
 
+SOFT = 0.05
+"""The part of a backlash over which a gear reaches its full stiffness at each end: it keeps the torque smooth."""
+
+
+TIGHT = 1e-12
+"""The least such part [rad, m], for a play that is a free parameter with the value zero."""
+
+
+def transmission(
+    x: Scalar, rate: Scalar, stiffness: Scalar, damping: Scalar, backlash: Scalar
+) -> tuple[Scalar, Scalar]:
+    """Return the torque of an elastic gear from its motor to its joint, and the energy that it stores.
+
+    x is the coordinate of the motor minus that of the joint, and rate its rate. With backlash the torque vanishes for
+    |x| <= backlash / 2. Beyond, with y = |x| - backlash / 2 and s = SOFT backlash, it is k y^2 / (2 s) up to y = s and
+    k (y - s / 2) from there; the damper acts in proportion to the slope.
+    """
+    if is_number(backlash) and backlash == 0:
+        return stiffness * x + damping * rate, stiffness * x * x * 0.5
+    soft = maximum(SOFT * backlash, TIGHT)
+    beyond = absolute(x) - 0.5 * backlash
+    bend, straight = minimum(maximum(beyond, 0.0), soft), maximum(beyond - soft, 0.0)
+    pull = stiffness * (bend * bend / (2.0 * soft) + straight)
+    energy = stiffness * (bend * bend * bend / (6.0 * soft) + straight * (straight + soft) * 0.5)
+    return where(x < 0.0, -pull, pull) + damping * (bend / soft) * rate, energy
+
+
 BETWEEN_POINTS = {
     "spring_damper": (spring_damper, ("stiffness", "damping", "free_length", "preload")),
     "linear_actuator": (linear_actuator, ("force",)),
@@ -70,7 +97,11 @@ def passive_forces(tree):
         i.tau = [-(c * qd) - friction(qd, f) if _acts(f) else -(c * qd) for qd, c, f in rates]
 
     for element in tree.forces:
-        if element.points is None:
+        if element.ends is not None:
+            a, b = element.ends
+            pull, _ = transmission(a.q[0] - b.q[0], a.qd[0] - b.qd[0], *element.coefficients.values())
+            a.tau, b.tau = [a.tau[0] - pull], [b.tau[0] + pull]
+        elif element.points is None:
             i = element.record
             pairs = zip(i.tau, i.q, element.stiffness, element.rest, strict=True)
             i.tau = [tau - k * (q - rest) for tau, q, k, rest in pairs]

@@ -22,6 +22,7 @@ from ..simulation.acting import references
 from ..simulation.acting.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
 from ..simulation.acting.driven import Driven, combine_controls
 from ..simulation.acting.instants import Instant
+from ..simulation.acting.motors import AtMotors, MotorControl
 from ..simulation.arguments import spread
 from ..simulation.closing import Baumgarte, Minimal, Projection
 from .experiment import inner
@@ -54,6 +55,8 @@ CONTROLLERS: dict[str, type] = {
     "feed_forward": FeedForward,
     "driven": Driven,
     "torque": Torque,
+    "motor_control": MotorControl,
+    "at_motors": AtMotors,
 }
 REFERENCES: dict[str, type] = {
     "hold": references.Hold,
@@ -79,16 +82,33 @@ def force(table: Any, where: str, mechanism: Mechanism) -> Any:
 
 def control(table: Any, where: str, mechanism: Mechanism, folder: Path) -> Any:
     """Return the controller of a table, after a trial on the mechanism; `limit` bounds its torques."""
+    made = _controller(table, where, folder)
+    _make_at(lambda: combine_controls(mechanism, (made,)).torque(instant(mechanism)), where, table)
+    return made
+
+
+def _controller(table: Any, where: str, folder: Path) -> Any:
+    """Return the controller of a table, which may have others inside of it."""
+
+    def command(x: Any, at: str) -> Any:
+        """Return what motors are commanded: a controller, a reference, numbers by name, or numbers in order."""
+        if not isinstance(x, Mapping):
+            return plain_numbers(x, at)
+        if "kind" not in x:
+            return _numbers_by_joint(x, at)
+        return _controller(x, at, folder) if x["kind"] in CONTROLLERS else reference(x, at, folder)
+
     readers = {
         "reference": lambda x, _: reference(x, below(where, "reference"), folder),
         "joint": lambda x, at: _names(x, at) if isinstance(x, list) else name(x, at),
         "actuated": lambda x, at: _names(x if isinstance(x, list) else [x], at),
         "weights": _numbers_by_joint,
+        "controller": lambda x, at: _controller(x, at, folder),
+        "control": command,
     }
     made = _built(CONTROLLERS, "control", table, where, ("limit",), readers)
     if "limit" in table:
         made = _make_at(lambda: Saturated(made, _limit(table["limit"], below(where, "limit"))), where, table)
-    _make_at(lambda: combine_controls(mechanism, (made,)).torque(instant(mechanism)), where, table)
     return made
 
 

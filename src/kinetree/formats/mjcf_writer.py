@@ -107,6 +107,7 @@ def _refuse(m: Mechanism) -> None:
         f"loops of the kinds {', '.join(loops)}": loops,
         f"couplings of several joints, or by laws ({', '.join(nonlinear)})": nonlinear,
         f"forces between points, or springs of joints with several axes ({', '.join(springs)})": springs,
+        f"electric motors ({', '.join(motor.name for motor in m.motors)})": m.motors,
         f"flexible bodies ({', '.join(flexible)})": flexible,
         f"numbers that differ by the axis of a ball joint ({', '.join(several)})": several,
         f"free joints elsewhere than at the origin of the ground ({', '.join(inner)})": inner,

@@ -2,7 +2,7 @@
 
 A file has `[mechanism]` (name, gravity, source, description, and lenient = true to accept impossible inertias),
 `[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[pair]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]`, `[[force]]`,
-`[[contact]]`, `[[actuator]]`, `[[keyframe]]` and `[[scenery]]`. Bodies and joints may also be a table of
+`[[contact]]`, `[[actuator]]`, `[[motor]]`, `[[keyframe]]` and `[[scenery]]`. Bodies and joints may also be a table of
 Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates by joint name at or near which the loops are closed. Any
 other number may be a formula of parameters, in quotes.
 """
@@ -40,6 +40,7 @@ SECTIONS = {
     "force": toml_parts.force,
     "contact": toml_parts.contact,
     "actuator": toml_parts.actuator,
+    "motor": toml_parts.motor,
     "keyframe": toml_parts.keyframe,
     "scenery": toml_parts.shape,
 }
@@ -142,6 +143,7 @@ def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, 
         contacts=found["contact"],
         actuators=found["actuator"],
         keyframes=found["keyframe"],
+        motors=found["motor"],
         gravity=vector(head.get("gravity", (0.0, 0.0, -9.81)), below(where, "gravity")),
         parameters=[
             toml_parts.parameter(key, table, Where(f"parameter {key[:80]!r}", ("parameters", key)))

@@ -16,6 +16,7 @@ from ..model import (
     Contact,
     Coupling,
     Curve,
+    Elastic,
     ForceElement,
     Frame,
     Joint,
@@ -23,6 +24,7 @@ from ..model import (
     Law,
     Limits,
     Loop,
+    Motor,
     Pair,
     Parameter,
     Placement,
@@ -31,7 +33,9 @@ from ..model import (
 )
 from ..model.checks import check_kind
 from ..model.contacts import MOST, refuse_many
+from ..model.drives import THERMAL
 from ..model.free_beams import FreeBeam
+from ..model.parts import ELASTIC
 from .fields import (
     PLACEMENT,
     axis,
@@ -82,7 +86,7 @@ BODY = ("name", "mass", "com", "inertia", "shape", "flexible")
 SHAPE = ("kind", "size", "role", "file", "color", "name", *PLACEMENT)
 LIMITS = ("lower", "upper", "velocity", "effort")
 LOSSES = ("damping", "friction", "armature")
-MOTION = ("axis", "axis2", "pitch", "sequence")
+MOTION = ("axis", "axis2", "pitch", "sequence", "ratio", "elastic")
 JOINT = ("name", "kind", "parent", "child", *PLACEMENT, "child_placement", *MOTION, "limits", *LOSSES)
 PAIR_ENDS = ("body_a", "body_b", "placement_a", "placement_b")
 PAIR = ("name", "kind", *PAIR_ENDS, *MOTION, "limits", *LOSSES, "cut")
@@ -94,6 +98,7 @@ CONTACT = ("name", "body", "shape", "size", *PLACEMENT, "surface", "friction", "
 SURFACE = ("kind", "body", *PLACEMENT, "edges", "heights", "spacing")
 ACTUATOR = ("name", "joint", "gear", "gain", "bias", "control", "force")
 KEYFRAME = ("name", "q", "qd", "control")
+MOTOR = tuple(f.name for f in fields(Motor))
 PARAMETER = ("value", "free", "unit", "note")
 
 
@@ -235,8 +240,26 @@ def _motion(table: Mapping[str, object], where: str) -> dict[str, Any]:
     return _axes(table, where) | {
         "sequence": text(table.get("sequence", "zyx"), below(where, "sequence")),
         "limits": limits(table.get("limits", {}), below(where, "limits")),
+        "ratio": number(table["ratio"], below(where, "ratio")) if "ratio" in table else None,
+        "elastic": elastic(table["elastic"], below(where, "elastic")) if "elastic" in table else None,
         **losses(table, where),
     }
+
+
+def elastic(table: object, where: str) -> Elastic:
+    """Return the motor and spring of an elastic joint."""
+    table = known_keys(table, tuple(f.name for f in fields(Elastic)), where)
+    require(table, "stiffness", where)
+    given: dict[str, Any] = {key: number(table[key], below(where, key)) for key in ELASTIC if key in table}
+    given |= {key: text(table[key], below(where, key)) for key in ("model", "carrier") if key in table}
+    if "placement" in table:
+        given["placement"] = _side(table, "placement", where)
+    if "axis" in table:
+        given["axis"] = axis(table["axis"], below(where, "axis"))
+    try:
+        return Elastic(**given)
+    except ModelError as error:
+        raise ModelError(error.what, where=where, remedy=error.remedy) from None
 
 
 def _side(table: Mapping[str, object], key: str, where: str) -> Placement:
@@ -314,6 +337,20 @@ def actuator(table: object, where: str) -> Actuator:
     if "gain" in table:
         given["gain"] = constant(table["gain"], below(where, "gain"))
     return Actuator(**names, **given)
+
+
+def motor(table: object, where: str) -> Motor:
+    """Return a motor."""
+    table = known_keys(table, MOTOR, where)
+    names = _names(table, where, "name", "joint")
+    given: dict[str, Any] = {}
+    for key in MOTOR[2:]:
+        if key in table:
+            read = one_or_more if key in THERMAL else constant
+            given[key] = read(table[key], below(where, key))
+    for key in ("torque_constant", "resistance"):
+        require(table, key, where)
+    return Motor(**names, **given)
 
 
 def keyframe(table: object, where: str) -> Keyframe:

@@ -63,6 +63,9 @@ def write_toml(mechanism: Mechanism) -> str:
         pairs = [*_texts(actuator, "name", "joint"), ("gear", _one_or_more(actuator.gear))]
         pairs += _unlike(actuator, gain=1.0, bias=(0.0, 0.0, 0.0), control=(), force=())
         blocks.append(_block("[[actuator]]", pairs))
+    for motor in mechanism.motors:
+        own = {f.name: f.default for f in fields(motor) if f.name not in ("name", "joint")}
+        blocks.append(_block("[[motor]]", [*_texts(motor, "name", "joint"), *_unlike(motor, **own)]))
     for keyframe in mechanism.keyframes:
         tables = [(key, _named(items)) for key in ("q", "qd", "control") if (items := getattr(keyframe, key))]
         blocks.append(_block("[[keyframe]]", [*_texts(keyframe, "name"), *tables]))
@@ -121,6 +124,11 @@ def _joint(joint: Joint) -> Pairs:
     for key in ("damping", "friction", "armature"):
         if getattr(joint, key):
             pairs.append((key, _one_or_more(getattr(joint, key))))
+    pairs += _unlike(joint, ratio=None)
+    if (elastic := joint.elastic) is not None:
+        own = _unlike(elastic, **{f.name: f.default for f in fields(elastic) if f.name != "placement"})
+        place = [] if elastic.placement is None else [("placement", _table(_placement(elastic.placement)))]
+        pairs.append(("elastic", _table([*own, *place])))
     return pairs
 
 

@@ -31,6 +31,7 @@ def write_urdf(mechanism: Mechanism) -> str:
         "couplings": mechanism.couplings,
         "force elements": mechanism.forces,
         "actuators": mechanism.actuators,
+        "motors": mechanism.motors,
         "armatures": [j for j in mechanism.joints if any(j.armature)],
     }
     if lost := [what for what, parts in rest.items() if parts]:

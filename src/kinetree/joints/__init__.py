@@ -6,7 +6,21 @@ protocol.py defines the fields and functions of a kind. A new kind is a new file
 from __future__ import annotations
 
 from ..errors import unknown_name
-from . import cylindrical, euler, fixed, free, free_euler, helical, planar, prismatic, revolute, spherical, universal
+from . import (
+    circuit,
+    cylindrical,
+    euler,
+    fixed,
+    free,
+    free_euler,
+    helical,
+    planar,
+    prismatic,
+    revolute,
+    rotor,
+    spherical,
+    universal,
+)
 from .elastic import Elastic, elastic_kind
 from .protocol import ROTATION, TRANSLATION, JointKind, Reversal
 
@@ -22,6 +36,8 @@ KINDS: dict[str, JointKind] = {
     "euler": euler,
     "free": free,
     "free_euler": free_euler,
+    "rotor": rotor,
+    "circuit": circuit,
 }
 _SHIPPED = dict(KINDS)
 ELSEWHERE = {

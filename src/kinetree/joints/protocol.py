@@ -63,7 +63,7 @@ class JointKind(Protocol):
 
     @property
     def UNITS(self) -> tuple[str, ...]:
-        """The units of the integrals of the velocities, "rad" or "m"."""
+        """The units of the integrals of the velocities, "rad", "m" or "C"."""
         ...
 
     @property
@@ -73,7 +73,7 @@ class JointKind(Protocol):
 
     @property
     def DATA(self) -> tuple[str, ...]:
-        """The fields of a Joint that the kind uses: axis, axis2, pitch, sequence."""
+        """The fields of a Joint that the kind uses: axis, axis2, pitch, ratio, sequence."""
         ...
 
     @property

@@ -82,8 +82,9 @@ def chain_mechanism(
     the length. Frame "tip" is the end of the last link.
     """
     count = check_count(n, "n", "links")
-    if joint not in joint_kinds.KINDS:
-        raise InputError(f"joint is {joint!r}; expected one of {', '.join(joint_kinds.KINDS)}")
+    kinds = [name for name, kind in joint_kinds.KINDS.items() if "ratio" not in kind.DATA]
+    if joint not in kinds:
+        raise InputError(f"joint is {joint!r}; expected one of {', '.join(kinds)}")
     link = Link(
         positive(length, "the length"),
         positive(mass, "the mass"),

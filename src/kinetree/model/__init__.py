@@ -4,11 +4,11 @@ from .beams import Beam
 from .construction import build_mechanism
 from .contacts import Contact, Surface
 from .curves import Curve, Law
-from .drives import Actuator, Keyframe
+from .drives import Actuator, Keyframe, Motor
 from .mechanism import Mechanism
 from .modal_bodies import ModalBody
 from .parameters import Expression, Number, Parameter, parse
-from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Pair, Placement, Shape
+from .parts import GROUND, Body, Coupling, Elastic, ForceElement, Frame, Joint, Limits, Loop, Pair, Placement, Shape
 
 __all__ = [
     "GROUND",
@@ -18,6 +18,7 @@ __all__ = [
     "Contact",
     "Coupling",
     "Curve",
+    "Elastic",
     "Expression",
     "ForceElement",
     "Frame",
@@ -28,6 +29,7 @@ __all__ = [
     "Loop",
     "Mechanism",
     "ModalBody",
+    "Motor",
     "Number",
     "Pair",
     "Parameter",

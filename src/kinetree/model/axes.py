@@ -8,6 +8,15 @@ from .. import joints as joint_kinds
 from ..errors import unknown_name
 from .mechanism import Mechanism, kept_with_mechanism
 
+RATES = {"C": "A"}
+"""Units of rates with a name of their own."""
+
+
+def rate_unit(unit: str) -> str:
+    """Return the unit of the rate of a displacement: "rad/s", or "A" of a charge."""
+    return RATES.get(unit, f"{unit}/s")
+
+
 Axis = tuple[str, str, str]
 """A joint, the name of one of its axes, and the unit of its displacement or "1"."""
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from ..algebra.vectors import Matrix, from_moments
-from ..errors import InputError, ModelError, Where, at, part_at, unknown_name
+from ..errors import InputError, ModelError, Where, at, below, part_at, unknown_name
 from . import loop_checks
 from .mechanism import Mechanism, resolve_parts
 from .parameters import CONSTANTS, FUNCTIONS, Expression
@@ -21,12 +21,13 @@ from .parts import GROUND, Body, ForceElement, Joint, Loop, Placement
 
 # --- Kinds of force elements: the names of their coefficients, and the checks of an element ---
 
-JOINT_SPRING = "joint_spring"
+JOINT_SPRING, TRANSMISSION = "joint_spring", "transmission"
 COEFFICIENTS = {
     "spring_damper": ("stiffness", "damping", "free_length", "preload"),
     "linear_actuator": ("force",),
+    TRANSMISSION: ("stiffness", "damping", "backlash"),
 }
-"""Coefficients of forces between two points, by kind; a joint spring has those that fit its joint."""
+"""Coefficients by kind, of forces between two points and of a transmission; a joint spring has those of its joint."""
 KINDS = (*COEFFICIENTS, JOINT_SPRING)
 
 
@@ -55,6 +56,8 @@ def coefficient_names(element: ForceElement, carried: Mapping[str, Joint]) -> tu
         names = tuple(f"{what}_{k + 1}" for what in ("stiffness", "rest") for k in range(count))
     else:
         names = COEFFICIENTS[check_kind(element.kind, where)]
+    if element.kind == TRANSMISSION:
+        transmission_joints(element, carried)
     for name, _ in element.coefficients:
         if name not in names:
             raise unknown_name("coefficient", name, names, where=where)
@@ -71,6 +74,26 @@ def spring_joint(element: ForceElement, carried: Mapping[str, Joint]) -> Joint:
             remedy="name a body and one of its children",
         )
     return joint
+
+
+def transmission_joints(element: ForceElement, carried: Mapping[str, Joint]) -> tuple[Joint, Joint]:
+    """Return the joints of a transmission, that of the motor first: each has one coordinate and one velocity."""
+    found = []
+    for key in ("body_a", "body_b"):
+        joint, where = carried.get(getattr(element, key)), below(part_at("force", element.name), key)
+        if joint is None:
+            raise ModelError(
+                f"no joint carries {getattr(element, key)!r}", where=where, remedy="name the child of a joint"
+            )
+        kind = joint_kinds.kind(joint.kind)
+        if (kind.NQ, kind.NV) != (1, 1):
+            raise ModelError(
+                f"a transmission connects joints with one coordinate; {joint.name!r} is {joint.kind}",
+                where=where,
+                remedy="use revolute, prismatic or helical joints",
+            )
+        found.append(joint)
+    return found[0], found[1]
 
 
 def require_flat(

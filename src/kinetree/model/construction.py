@@ -11,8 +11,8 @@ from ..errors import at, below, part_at
 from . import checks
 from .checks import check, unique_names
 from .contacts import Contact, check_all, contact_list
-from .drives import Actuator, Keyframe, check_drives, listed_drives
-from .flexible import check_flexible, in_order, with_modes
+from .drives import Actuator, Keyframe, Motor, check_drives, listed_drives, with_circuits
+from .flexible import check_flexible, in_order, with_elastic_joints, with_modes
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
 from .part_fields import check_name, free_name
@@ -119,6 +119,7 @@ def build_mechanism(
     contacts: Iterable[Contact] = (),
     actuators: Iterable[Actuator] = (),
     keyframes: Iterable[Keyframe] = (),
+    motors: Iterable[Motor] = (),
     lenient: bool = False,
 ) -> Mechanism:
     """Return the mechanism made of these parts, parents first, or raise a ModelError that names the faulty part.
@@ -139,10 +140,13 @@ def build_mechanism(
     parts = {sort: tidy_list(given, kind, sort) for sort, (given, kind) in sorts.items()}
     check_name(name, "mechanism", least=0)
     made = with_modes(parts["body"], parts["joint"], parts["force"])
+    made = with_elastic_joints(made.bodies, made.joints, made.forces)
+    driving = listed_drives(motors, Motor, "motor")
+    all_bodies, all_joints = with_circuits(made.bodies, made.joints, driving)
     loose = Mechanism(
         name=name,
-        bodies=made.bodies,
-        joints=made.joints,
+        bodies=tuple(all_bodies),
+        joints=tuple(all_joints),
         frames=parts["frame"],
         loops=parts["loop"],
         couplings=parts["coupling"],
@@ -156,6 +160,7 @@ def build_mechanism(
         contacts=contact_list(contacts),
         actuators=listed_drives(actuators, Actuator, "actuator"),
         keyframes=listed_drives(keyframes, Keyframe, "keyframe"),
+        motors=driving,
     )
     unique_names(loose)
     ordered_bodies, ordered_joints = depth_order(loose.bodies, loose.joints)

@@ -1,8 +1,11 @@
-"""Flexible bodies in a mechanism: each becomes its frame at the joint, the deformed body, and a body at each node.
+"""Flexible bodies and elastic joints in a mechanism: each becomes several parts.
 
 A body "boom" with a Beam becomes the rigid body "boom", which the joint carries, with the body "boom.elastic" on a
 joint "boom.modes" whose coordinates are the modal ones. Their stiffnesses are a joint spring, "boom.stiffness". Each
 node is a body without mass, such as "boom.tip", to which children, frames, loops, forces and contacts can be attached.
+
+An elastic joint "elbow" gets a motor before it: the body "elbow.motor" on a joint of the same name, and between the two
+joints a transmission, "elbow.spring".
 """
 
 from __future__ import annotations
@@ -11,10 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import ModelError, part_at
+from .. import joints as joint_kinds
+from ..algebra.scalars import is_number
+from ..algebra.vectors import IDENTITY
+from ..errors import ModelError, below, part_at
 from ..joints.elastic import elastic_kind, modes_kind
+from .checks import TRANSMISSION
 from .mechanism import Mechanism
-from .parts import Body, ForceElement, Joint, Placement
+from .parts import FULL, Body, ForceElement, Joint, Limits, Placement
 
 
 @dataclass(frozen=True)
@@ -75,8 +82,152 @@ def parts_of(body: Body) -> Parts:
     return Parts((deformed, *map(Body, nodes)), (modes, *links), (spring,))
 
 
+# --- Elastic joints ---
+
+
+def with_elastic_joints(bodies: Sequence[Body], joints: Sequence[Joint], forces: Sequence[ForceElement]) -> Parts:
+    """Return the parts with a motor and a spring before each elastic joint; those that have them stay as they are."""
+    known = {b.name for b in bodies}
+    out_bodies, out_joints, springs = [*bodies], [], []
+    for j in joints:
+        if j.elastic is not None and motor_name(j) not in known:
+            j = _moved_armature(j)
+            parts = motor_parts(j)
+            out_bodies += parts.bodies
+            out_joints += parts.joints
+            springs += parts.forces
+        out_joints.append(j)
+    return Parts(tuple(out_bodies), tuple(out_joints), (*forces, *springs))
+
+
+def motor_name(joint: Joint) -> str:
+    """Return the name of the motor of an elastic joint, of its body and of its joint."""
+    return f"{joint.name}.motor"
+
+
+def _moved_armature(joint: Joint) -> Joint:
+    """Return an elastic joint whose rotor has the inertia that the joint had as its armature."""
+    elastic, where = joint.elastic, below(part_at("joint", joint.name), "elastic")
+    assert elastic is not None, "a rigid joint has no rotor"
+    own: Any = joint.armature if any(not is_number(x) or x for x in joint.armature) else ()
+    if elastic.inertia is not None and own:
+        raise ModelError(
+            "its rotor has an inertia, and the joint an armature",
+            where=where,
+            remedy="leave out inertia, so that the armature is that of the rotor, or the armature",
+        )
+    if elastic.inertia is None and not own:
+        raise ModelError(
+            "its rotor has no inertia",
+            where=where,
+            remedy="give inertia [kg m^2], that of the rotor about its axis, or the joint an armature",
+        )
+    if elastic.inertia is None:
+        elastic = replace(elastic, inertia=own[0] / (elastic.ratio * elastic.ratio))
+    return replace(joint, armature=(), elastic=elastic)
+
+
+def motor_parts(joint: Joint) -> Parts:
+    """Return the motor before an elastic joint, and the transmission between them."""
+    elastic, where = joint.elastic, below(part_at("joint", joint.name), "elastic")
+    kind = joint_kinds.kind(joint.kind, where=part_at("joint", joint.name))
+    if (kind.NQ, kind.NV) != (1, 1) or elastic is None or elastic.inertia is None:
+        raise ModelError(
+            f"a {joint.kind} joint has no single coordinate",
+            where=where,
+            remedy="use revolute, prismatic or helical joints",
+        )
+    name, ratio, inertia = motor_name(joint), elastic.ratio, elastic.inertia
+    losses = {
+        key: (x,) if not is_number(x) or x else ()
+        for key, x in (("damping", elastic.motor_damping), ("friction", elastic.motor_friction))
+    }
+    limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
+    motor = replace(joint, name=name, child=name, elastic=None, limits=limits, **losses)
+    if elastic.model == FULL:
+        if kind.AXIAL != joint_kinds.ROTATION:
+            raise ModelError(
+                f"the full model is for revolute joints; this one is {joint.kind}",
+                where=where,
+                remedy='give model="spong"',
+            )
+        own = elastic.carrier in ("", joint.parent)
+        place = elastic.placement or (joint.placement if own else Placement())
+        motor = replace(
+            motor, kind="rotor", ratio=ratio, parent=elastic.carrier or joint.parent, placement=place,
+            axis=elastic.axis or joint.axis, child_placement=None,
+        )  # fmt: skip
+        z = tuple(row[2] for row in kind.frame(motor))
+        moments = tuple(0.5 * inertia * (IDENTITY[i][k] + z[i] * z[k]) for i, k in MOMENTS)
+        body = Body(name, elastic.mass, inertia=moments)
+    else:
+        motor = replace(motor, armature=(ratio * ratio * inertia,), child_placement=None)
+        body = Body(name)
+    numbers = (("stiffness", elastic.stiffness), ("damping", elastic.damping), ("backlash", elastic.backlash))
+    given = tuple((key, x) for key, x in numbers if key == "stiffness" or not is_number(x) or x)
+    spring = ForceElement(f"{joint.name}.spring", TRANSMISSION, name, joint.child, coefficients=given)
+    return Parts((body,), (motor,), (spring,))
+
+
+MOMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
+"""The entries xx, yy, zz, xy, yz, zx of an inertia."""
+
+
+def without_circuits(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism without its motors and their circuits."""
+    gone = {motor.circuit for motor in mechanism.motors}
+    return replace(
+        mechanism,
+        bodies=tuple(b for b in mechanism.bodies if b.name not in gone),
+        joints=tuple(j for j in mechanism.joints if j.name not in gone),
+        guess=tuple((name, x) for name, x in mechanism.guess if name not in gone),
+        motors=(),
+    )
+
+
+def with_rigid_joints(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism whose elastic joints are rigid, without motors and circuits.
+
+    The inertia of a rotor becomes the armature of its joint, and its losses those of the joint. A rotor that is a body
+    of the full model is fixed to its carrier.
+    """
+    mechanism = without_circuits(mechanism)
+    by_name = {j.name: j for j in mechanism.joints}
+    elastic = {j.name: by_name.get(motor_name(j)) for j in mechanism.joints if j.elastic is not None}
+    gone = {m.child for m in elastic.values() if m is not None and m.kind != ROTOR}
+    joints = []
+    for j in mechanism.joints:
+        motor = elastic.get(j.name)
+        if j.child in gone:
+            continue
+        if j.name.removesuffix(".motor") in elastic and j.kind == ROTOR:
+            j = Joint(j.name, "fixed", j.parent, j.child, j.placement)
+        elif motor is not None and j.elastic is not None:
+            ratio, inertia = j.elastic.ratio, j.elastic.inertia
+            own = motor.armature if inertia is None or motor.kind != ROTOR else (ratio * ratio * inertia,)
+            losses = {key: _sum(getattr(j, key), getattr(motor, key)) for key in ("damping", "friction")}
+            j = replace(j, elastic=None, armature=own, **losses)
+        joints.append(j)
+    motors = {f"{name}.motor" for name in elastic}
+    return replace(
+        mechanism,
+        bodies=tuple(b for b in mechanism.bodies if b.name not in gone),
+        joints=tuple(joints),
+        forces=tuple(f for f in mechanism.forces if f.kind != TRANSMISSION or f.body_a not in motors),
+        guess=tuple((name, x) for name, x in mechanism.guess if name in {j.name for j in joints}),
+    )
+
+
+def _sum(a: tuple, b: tuple) -> tuple:
+    return (a[0] + b[0],) if a and b else a or b
+
+
+ROTOR = "rotor"
+"""The kind of the joint of a motor in the full model."""
+
+
 def without_modes(mechanism: Mechanism) -> Mechanism:
-    """Return a mechanism, for files, whose flexible bodies have one part each; those that were changed keep all."""
+    """Return a mechanism, for files, whose flexible bodies and elastic joints have one part; changed ones keep all."""
     by_name = {b.name: b for b in mechanism.bodies}
     frames, hidden = {}, Parts()
     for joint in mechanism.joints:
@@ -87,6 +238,9 @@ def without_modes(mechanism: Mechanism) -> Mechanism:
         parts = parts_of(whole)
         if _contained(parts, mechanism):
             frames[whole.name] = whole
+            hidden = Parts(hidden.bodies + parts.bodies, hidden.joints + parts.joints, hidden.forces + parts.forces)
+    for joint in mechanism.joints:
+        if joint.elastic is not None and _contained(parts := motor_parts(joint), mechanism):
             hidden = Parts(hidden.bodies + parts.bodies, hidden.joints + parts.joints, hidden.forces + parts.forces)
     return replace(
         mechanism,

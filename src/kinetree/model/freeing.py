@@ -22,8 +22,12 @@ from .parts import Body, Placement
 
 AXES = ("x", "y", "z")
 MOMENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
-UNITS = {"damping": ("N m s/rad", "N s/m"), "friction": ("N m", "N"), "armature": ("kg m^2", "kg")}
-"""The units of numbers of joints that rotate, and of those that slide."""
+UNITS = {
+    "damping": {"rad": "N m s/rad", "m": "N s/m", "C": "Ohm"},
+    "friction": {"rad": "N m", "m": "N", "C": "V"},
+    "armature": {"rad": "kg m^2", "m": "kg", "C": "H"},
+}
+"""The units of numbers of joints by the unit of their displacement."""
 SHOWN = 12
 """The most names of a message."""
 
@@ -220,7 +224,7 @@ def _joints(mechanism: Mechanism) -> Iterator[Adjustable]:
                 def resisted(j: Any, x: Number, key: str = key, i: int = i, none: tuple = (0.0,) * kind.NV) -> Any:
                     return replace(j, **{key: _at(getattr(j, key) or none, i, x)})
 
-                unit = UNITS[key][kind.UNITS[i] != "rad"]
+                unit = UNITS[key][kind.UNITS[i]]
                 put = _part("joints", k, resisted)
                 yield Adjustable(f"{key}.{name}", axis, float(given[i]), unit, f"{key} of {name}", put)
 

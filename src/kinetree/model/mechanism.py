@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 LATER = (
     "flexible",
+    "ratio",
+    "elastic",
+    "motors",
     "child_placement",
     "contacts",
     "radius",
@@ -61,7 +64,7 @@ class Mechanism:
     Build it with `build_mechanism`, which orders and checks the parts. q and qd list the joints' coordinates and
     velocities in this order. `scenery` has the shapes that are drawn with the ground. `guess` has coordinates by joint
     name, at or near which a closed mechanism is assembled; all other joints start at zero displacement. `contacts` are
-    those of `contacts.py`, `actuators` and `keyframes` those of `drives.py`.
+    those of `contacts.py`, `actuators`, `keyframes` and `motors` those of `drives.py`.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Mechanism:
     contacts: tuple[Any, ...] = ()
     actuators: tuple[Any, ...] = ()
     keyframes: tuple[Any, ...] = ()
+    motors: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
         """Return the name and the numbers of parts: the parts themselves fill pages."""

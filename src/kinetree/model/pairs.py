@@ -14,7 +14,7 @@ from ..errors import ModelError, at, below, brief, part_at, unknown_name
 from .checks import JOINT_SPRING
 from .parts import GROUND, Body, Coupling, ForceElement, Joint, Limits, Loop, Pair, Placement
 
-CARRIED = ("limits", "damping", "friction", "armature")
+CARRIED = ("limits", "damping", "friction", "armature", "elastic")
 """Data of a joint that a loop does not have."""
 
 
@@ -30,7 +30,7 @@ def can_be_cut(pair: Pair) -> bool:
 
 def pair_only_data(pair: Pair) -> tuple[str, ...]:
     """Return the names of a pair's data that a loop would not have."""
-    return tuple(name for name in CARRIED if getattr(pair, name) not in ((), Limits()))
+    return tuple(name for name in CARRIED if getattr(pair, name) not in ((), Limits(), None))
 
 
 def pair_of(joint: Joint) -> Pair:
@@ -38,7 +38,7 @@ def pair_of(joint: Joint) -> Pair:
     return Pair(
         joint.name, joint.kind, joint.parent, joint.child, joint.placement, joint.child_placement or Placement(),
         joint.axis, joint.axis2, joint.pitch, joint.sequence, joint.limits, joint.damping, joint.friction,
-        joint.armature, cut=False,
+        joint.armature, cut=False, ratio=joint.ratio, elastic=joint.elastic,
     )  # fmt: skip
 
 
@@ -47,6 +47,7 @@ def joint_of(pair: Pair) -> Joint:
     return Joint(
         pair.name, pair.kind, pair.body_a, pair.body_b, pair.placement_a, pair.axis, pair.axis2, pair.pitch,
         pair.sequence, pair.limits, pair.damping, pair.friction, pair.armature, child_placement=pair.placement_b,
+        ratio=pair.ratio, elastic=pair.elastic,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ MAX_NAME = 1000
 VECTORS = {"com": 3, "translation": 3, "axis": 3, "axis2": 3, "inertia": 6, "point_a": 3, "point_b": 3, "gravity": 3}
 """Fields with a fixed count of numbers, and the count."""
 NUMBERS = ("mass", "pitch", "length", "offset", "value")
-OPTIONAL = ("radius", "angle")
+OPTIONAL = ("radius", "angle", "ratio")
 """Numbers that some kinds of a part do not have, and which are None there."""
 PER_FREEDOM = ("damping", "friction", "armature")
 """Fields with a number per degree of freedom."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from .._support.checks import plain
 from ..algebra.rotations import from_euler, snap_to_axes
 from ..algebra.vectors import (
     IDENTITY,
@@ -21,13 +22,13 @@ from ..algebra.vectors import (
     to_moments,
     transpose,
 )
-from ..errors import ModelError, brief, part_at
+from ..errors import ModelError, at, below, brief, part_at
 from .beams import Beam
 from .curves import Curve, Law
 from .free_beams import FreeBeam
 from .modal_bodies import ModalBody
 from .parameters import Number
-from .part_fields import MAX_NAME, check_part, formula, spell_axes
+from .part_fields import MAX_NAME, axis_of, check_part, formula, not_a_number, spell_axes
 
 GROUND = "ground"
 """The name of the fixed world, the root of every mechanism."""
@@ -128,14 +129,85 @@ class Limits:
                 object.__setattr__(self, name, (value,))
 
 
+SPONG, FULL = "spong", "full"
+"""Models of an elastic joint: the rotor as an inertia on its coordinate alone, and as a body that spins."""
+
+
+@dataclass(frozen=True)
+class Elastic:
+    """An elastic joint: a motor with a coordinate of its own before a spring, with stiffness and damping.
+
+    Both are [N m/rad] and [N m s/rad] at the joint, or [N/m] and [N s/m] where it slides. The motor's coordinate is
+    the rotation of its rotor divided by the `ratio` of the gear, and its torque is `ratio` times that of the shaft, so
+    that both compare with those of the joint. `inertia` is that of the rotor about its axis [kg m^2]; without it, the
+    armature of the joint is the motor's. `backlash` is the play of the gear from end to end, at the joint [rad, m].
+    `motor_damping` and `motor_friction` act on the motor, also at the joint's side of the gear.
+
+    `model` "spong" leaves out what the rotor feels of the motion of its carrier. With "full" it is a body of its own on
+    the `carrier`, by default the joint's parent, which spins with `ratio` about its `axis` at its `placement` there,
+    by default those of the joint. Its inertia across the axis is half of that about it, and `mass` [kg] is on the axis.
+    Mass and inertia are then no part of the carrier.
+    """
+
+    stiffness: Number
+    damping: Number = 0.0
+    inertia: Number | None = None
+    ratio: Number = 1.0
+    backlash: Number = 0.0
+    motor_damping: Number = 0.0
+    motor_friction: Number = 0.0
+    model: str = SPONG
+    mass: Number = 0.0
+    carrier: str = ""
+    placement: Placement | None = None
+    axis: Vector | None = None
+
+    def __post_init__(self) -> None:
+        """Read the numbers, and refuse impossible ones."""
+        where = at("elastic")
+        if self.model not in (SPONG, FULL):
+            raise ModelError(
+                f"the model is {brief(self.model)}", where=below(where, "model"), remedy=f'give "{SPONG}" or "{FULL}"'
+            )
+        for key, least in ELASTIC.items():
+            given = formula(getattr(self, key), below(where, key))
+            if given is None and key == "inertia":
+                continue
+            x = plain(given)
+            if x is None and (given is None or isinstance(given, bool | str | Iterable)):
+                raise not_a_number(given, below(where, key))
+            x = given if x is None else x  # an expression, or a traced value in its place
+            bad = isinstance(x, float) and not (math.isfinite(x) and (x > 0 if least is None else x >= least))
+            if bad:
+                remedy = "give a number above zero" if least is None else "give zero or more"
+                raise ModelError(f"{key} is {x:g}", where=below(where, key), remedy=remedy)
+            object.__setattr__(self, key, x)
+        if isinstance(self.axis, str):
+            object.__setattr__(self, "axis", axis_of(self.axis, below(where, "axis")))
+        if self.model == SPONG and (self.carrier or self.mass or self.placement or self.axis):
+            raise ModelError(
+                "the rotor has a mass or a place, which Spong's model does not use",
+                where=where,
+                remedy='leave out mass, carrier, placement and axis, or give model="full"',
+            )
+
+
+ELASTIC = {
+    "stiffness": None, "damping": 0.0, "inertia": None, "ratio": None, "backlash": 0.0, "motor_damping": 0.0,
+    "motor_friction": 0.0, "mass": 0.0,
+}  # fmt: skip
+"""The numbers of an elastic joint and their least values; None for those above zero."""
+
+
 @dataclass(frozen=True)
 class Joint:
     """A joint, which lets a child body move relative to its parent.
 
     The placement is the pose of the child's frame in the parent's at zero displacement; axes are in the child's frame,
     or letters such as "x" and "-z". `axis2` is the second axis of a universal joint (by default any perpendicular one),
-    `pitch` [m/rad] that of a helical joint, `sequence` that of Euler angles. Damping, friction and armature have a
-    number per degree of freedom; one number holds for all of them.
+    `pitch` [m/rad] that of a helical joint, `ratio` that of a rotor, `sequence` that of Euler angles. Damping, friction
+    and armature have a number per degree of freedom; one number holds for all of them. An `elastic` joint has a motor
+    before a spring.
 
     `child_placement` is for a child whose data are not given at the joint, as in a CAD file: the pose of the joint's
     frame in the given frame of the child. `build_mechanism` moves all data of the child into the joint's frame, in
@@ -156,6 +228,8 @@ class Joint:
     friction: tuple[Number, ...] = ()
     armature: tuple[Number, ...] = ()
     child_placement: Placement | None = None
+    ratio: Number | None = None
+    elastic: Elastic | None = None
 
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""
@@ -166,6 +240,8 @@ class Joint:
         if not (usual and type(name) is str and 0 < len(name) <= MAX_NAME):  # mechanisms may have very many joints
             spell_axes(self, "joint")
             check_part(self, "joint")
+        if self.elastic is not None and not isinstance(self.elastic, Elastic):
+            raise _no_elastic(self.elastic, part_at("joint", name))
 
 
 @dataclass(frozen=True)
@@ -238,11 +314,19 @@ class Pair:
     friction: tuple[Number, ...] = ()
     armature: tuple[Number, ...] = ()
     cut: bool | None = None
+    ratio: Number | None = None
+    elastic: Elastic | None = None
 
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""
         spell_axes(self, "pair")
         check_part(self, "pair")
+        if self.elastic is not None and not isinstance(self.elastic, Elastic):
+            raise _no_elastic(self.elastic, part_at("pair", self.name))
+
+
+def _no_elastic(given: object, where: str) -> ModelError:
+    return ModelError(f"elastic is {brief(given)}", where=where, remedy="give a kt.Elastic")
 
 
 @dataclass(frozen=True)
@@ -262,7 +346,10 @@ class Coupling:
 
 @dataclass(frozen=True)
 class ForceElement:
-    """A force between two points, such as a spring-damper or a linear actuator, with its named coefficients."""
+    """A force between two points or joints, such as a spring-damper or a transmission, with its named coefficients.
+
+    A spring in a joint, and a transmission between two joints, name the joints by the bodies that they carry.
+    """
 
     name: str
     kind: str

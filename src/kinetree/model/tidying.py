@@ -19,7 +19,7 @@ TEXTS = ("name", "kind", "parent", "child", "body", "body_a", "body_b", "joint",
 PLACEMENTS = ("placement", "placement_a", "placement_b", "child_placement")
 PARTS = {**dict.fromkeys(PLACEMENTS, Placement), "limits": Limits}
 """Fields that are parts themselves, and their types."""
-OMITTED = ("flexible", "axis2", "child_placement", "color")
+OMITTED = ("flexible", "axis2", "child_placement", "color", "ratio", "elastic")
 """Fields that may be None."""
 
 
@@ -81,7 +81,7 @@ def _tidied(name: str, value: Any, where: str) -> Any:
         return tuple((str(key), number(x, label)) for key, x in as_list(value, label))
     if name == "shapes":
         return tuple(tidy(shape, below(where, "shape")) for shape in as_list(value, label))
-    if is_dataclass(value) and name != "flexible" and not isinstance(value, Expression):
+    if is_dataclass(value) and name not in ("flexible", "elastic") and not isinstance(value, Expression):
         return tidy(value, where if isinstance(value, Placement) else label)
     return value
 

@@ -16,7 +16,7 @@ from ..algebra.vectors import from_moments
 from ..exporting.live import coordinates
 from ..formats.report import Report
 from ..formats.urdf_writer import urdf_template
-from ..model.axes import axis_labels, axis_names
+from ..model.axes import axis_labels, axis_names, rate_unit
 from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parts import Joint, Placement
 from ..plots.animation import even_frames, finite, floor_cell
@@ -60,7 +60,7 @@ def page_model(mechanism: Mechanism, values: dict[str, Any], lengths: tuple[Leng
         ],
         "coordinates": _coordinates(m, joints),
         "velocities": [
-            {"label": label, "joint": _index(m, joint), "unit": f"{unit}/s", "effort": EFFORTS[unit]}
+            {"label": label, "joint": _index(m, joint), "unit": rate_unit(unit), "effort": EFFORTS[unit]}
             for label, (joint, _, unit) in zip(axis_labels(m, 1), axis_names(m, 1), strict=True)
         ],
         "frames": [

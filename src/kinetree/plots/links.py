@@ -11,7 +11,7 @@ from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from ..algebra.arrays import Numbers
 from ..joints.protocol import TRANSLATION
-from ..model.checks import JOINT_SPRING, spring_joint
+from ..model.checks import JOINT_SPRING, TRANSMISSION, spring_joint
 from ..model.parts import ForceElement, Joint, Loop, Placement
 from . import meshes
 from .meshes import Mesh
@@ -134,6 +134,8 @@ def between_points(forces: Sequence[ForceElement], joints: Sequence[Joint]) -> l
     """
     carried, out = {j.child: j for j in joints}, []
     for element in forces:
+        if element.kind == TRANSMISSION:
+            continue
         if element.kind != JOINT_SPRING:
             out.append(element)
             continue

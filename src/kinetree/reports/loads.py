@@ -13,15 +13,15 @@ from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from ..algebra.arrays import Numbers
 from ..analysis.loops.constraints import frame_pose
-from ..dynamics.force_laws import TINY, spring_damper
+from ..dynamics.force_laws import TINY, spring_damper, transmission
 from ..errors import InputError, brief
-from ..model.axes import axis_labels, axis_names, entries
+from ..model.axes import axis_labels, axis_names, entries, rate_unit
 from ..model.mechanism import resolve_parts
 from ..model.parts import GROUND
 from ..results.columns import EFFORTS
 from ..results.derived import acting_wrenches, call_options
 from ..results.trajectory import Trajectory
-from ..simulation.acting.joint_forces import JointSpring
+from ..simulation.acting.joint_forces import JointSpring, Transmission
 from ..simulation.acting.point_forces import LinearActuator, SpringDamper, from_element
 from .measures import Extreme, extreme, heating_load, highest, mean, rms, share_above, work
 
@@ -102,7 +102,7 @@ def drive_loads(run: Trajectory, thermal_time: float | None = None) -> tuple[Dri
         joint, _, unit = axis
         driven = k in with_drive
         effort = efforts[:, k] if driven else np.zeros(len(run))
-        names = (label, joint, EFFORTS[unit], f"{unit}/s", driven)
+        names = (label, joint, EFFORTS[unit], rate_unit(unit), driven)
         out.append(_load(names, run.t, effort, run.qd[:, k], qdd[:, k], busy, thermal_time))
     return tuple(out)
 
@@ -211,15 +211,29 @@ def load_elements(run: Trajectory, elements: Iterable[tuple[str, Any]]) -> Eleme
     torques = np.zeros((len(run), mechanism.nv))
     wrenches = np.zeros((len(run), len(mechanism.bodies), 6))
     loads, pairs = [], list(elements)
-    twists = _twists(run) if any(not isinstance(force, JointSpring) for _, force in pairs) else np.zeros(0)
+    in_joints = (JointSpring, Transmission)
+    twists = _twists(run) if any(not isinstance(force, in_joints) for _, force in pairs) else np.zeros(0)
     for name, force in pairs:
         if isinstance(force, JointSpring):
             at, coordinates = (entries(mechanism, force.joint, which) for which in (1, 0))
             k, rest = (np.array(resolve_parts(x, values), dtype=float) for x in (force.stiffness, force.rest))
             torques[:, at] += k * (rest - run.q[:, coordinates])
+        elif isinstance(force, Transmission):
+            (a, b), x, rate = twist_of(run, force)
+            numbers = resolve_parts((force.stiffness, force.damping, force.backlash), values)
+            pull, _ = transmission(x, rate, *numbers)  # type: ignore[arg-type]
+            torques[:, a] -= pull
+            torques[:, b] += pull
         else:
             loads.append(_between_points(run, name, force, values, wrenches, twists))
     return ElementLoads(tuple(loads), torques, wrenches)
+
+
+def twist_of(run: Trajectory, force: Transmission) -> tuple[list[int], Numbers, Numbers]:
+    """Return the entries of motor and joint in qd, and the twist of a transmission [nt] with its rate."""
+    m = run.system.mechanism
+    at, to = ([entries(m, name, which)[0] for name in (force.motor, force.joint)] for which in (1, 0))
+    return at, run.q[:, to[0]] - run.q[:, to[1]], run.qd[:, at[0]] - run.qd[:, at[1]]
 
 
 def _between_points(

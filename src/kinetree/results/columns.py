@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from ..contact_geometry import labels
 from ..errors import unknown_name
-from ..model.axes import axis_labels, axis_names
+from ..model.axes import axis_labels, axis_names, rate_unit
 from ..model.mechanism import Mechanism
 
 Index = tuple[int | slice, ...]
 
 WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")
 WRENCH_UNITS = ("N m", "N m", "N m", "N", "N", "N")
-EFFORTS = {"rad": "N m", "m": "N"}
+EFFORTS = {"rad": "N m", "m": "N", "C": "V"}
 """Units of torques and forces by the unit of the coordinate."""
 POSE_UNITS = ("1", "1", "1", "m") * 3 + ("1",) * 4
 
@@ -54,8 +54,8 @@ def columns(mechanism: Mechanism, *, given: Sequence[str] = ()) -> dict[str, Col
     listed = [
         _scalar("t", "s"),
         _of_joints(mechanism, "q", 0, lambda unit: unit),
-        _of_joints(mechanism, "qd", 1, lambda unit: f"{unit}/s"),
-        _of_joints(mechanism, "qdd", 1, lambda unit: f"{unit}/s^2"),
+        _of_joints(mechanism, "qd", 1, rate_unit),
+        _of_joints(mechanism, "qdd", 1, lambda unit: "A/s" if unit == "C" else f"{unit}/s^2"),
         _of_joints(mechanism, "tau", 2, lambda unit: EFFORTS[unit]),
         _scalar("energy", "J"),
         _scalar("kinetic_energy", "J"),

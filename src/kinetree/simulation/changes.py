@@ -1,10 +1,10 @@
-"""Changed mechanisms: a payload fixed to a frame, a geared drive in a joint, numbers as free parameters."""
+"""Changed mechanisms: payloads, gears, motors, elastic or rigid joints, wheels, numbers as free parameters."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,15 @@ from .. import joints as joint_kinds
 from .._support.checks import items, number, positive
 from ..algebra.arrays import Numbers
 from ..algebra.vectors import ZERO, Vector, add, dot, scale, sub, times
-from ..errors import InputError, unknown_name
+from ..errors import InputError, brief, unknown_name
 from ..model import build_mechanism, checks
+from ..model.drives import Motor
+from ..model.flexible import with_rigid_joints as rigid_mechanism
 from ..model.freeing import free_numbers
 from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parameters import Expression, Number, Parameter
 from ..model.part_fields import AXES, free_name
-from ..model.parts import GROUND, Body, Joint, Loop, Placement
+from ..model.parts import GROUND, Body, Elastic, Joint, Loop, Placement
 from ..system import System
 from .arguments import M, coefficient, coefficients, like, mechanism_of, vector
 
@@ -99,6 +101,42 @@ def with_gear(system: M, joint: str, ratio: float, rotor_inertia: Number) -> M:
     (inertia,) = coefficients(rotor_inertia, f"the rotor inertia of {joint!r}", least=0.0)
     driven = replace(old, armature=(ratio * ratio * inertia,))
     return like(system, replace(mechanism, joints=tuple(driven if j is old else j for j in mechanism.joints)))
+
+
+def with_motors(system: M, *motors: Motor) -> M:
+    """Return a System or Mechanism with further electric motors; one with an inductance gets a circuit of its own.
+
+    They act under the control of a MotorControl.
+    """
+    mechanism = mechanism_of(system)
+    for motor in motors:
+        if not isinstance(motor, Motor):
+            raise InputError(f"with_motors takes a kt.Motor for each motor, not {brief(motor)}")
+    return like(system, _rebuilt(mechanism, motors=(*mechanism.motors, *motors)))
+
+
+def with_elastic_joints(system: M, elastic: Mapping[str, Elastic]) -> M:
+    """Return a System or Mechanism with elastic joints, by name: each has a motor before a spring."""
+    mechanism = mechanism_of(system)
+    known = [j.name for j in mechanism.joints]
+    for name in elastic:
+        if name not in known:
+            raise unknown_name("joint", str(name), known)
+        if mechanism.joint(name).elastic is not None:
+            raise InputError(f"the joint {name!r} is elastic already; make it rigid by with_rigid_joints first")
+    joints = tuple(replace(j, elastic=elastic.get(j.name, j.elastic)) for j in mechanism.joints)
+    return like(system, _rebuilt(mechanism, joints=joints))
+
+
+def with_rigid_joints(system: M) -> M:
+    """Return a System or Mechanism whose elastic joints are rigid, without motors: their rotors become armatures."""
+    return like(system, rigid_mechanism(mechanism_of(system)))
+
+
+def _rebuilt(m: Mechanism, **changed: Any) -> Mechanism:
+    """Return a mechanism built again with some of its parts changed."""
+    parts = {f.name: getattr(m, f.name) for f in fields(m)} | changed
+    return build_mechanism(**parts, lenient=True)
 
 
 def with_parameters(system: M, /, **values: float) -> M:
@@ -225,11 +263,7 @@ def _on_wheels(
         kind = "rolling_disc" if angle is None else "rolling_rollers"
         touch = Loop(f"{name}_on_floor", kind, GROUND, name, floor, axis=_numbers(normal), axis2=_numbers(y))
         loops.append(replace(touch, radius=radius, angle=angle))
-    return build_mechanism(
-        m.name, bodies, joints, frames=m.frames, loops=loops, couplings=m.couplings, forces=m.forces, gravity=m.gravity,
-        parameters=m.parameters, scenery=m.scenery, contacts=m.contacts, source=m.source, description=m.description,
-        guess=m.guess, actuators=m.actuators, keyframes=m.keyframes, lenient=True,
-    )  # fmt: skip
+    return _rebuilt(m, bodies=bodies, joints=joints, loops=loops)
 
 
 def _axis(name: str, letter: str) -> Numbers:

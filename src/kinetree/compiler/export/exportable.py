@@ -85,7 +85,7 @@ def distinct(program: Program, name: str) -> Program:
 
 # --- The meaning of the arrays of functions: a text with units, and the order of the entries ---
 
-EFFORTS = {"rad": "N m", "m": "N"}
+EFFORTS = {"rad": "N m", "m": "N", "C": "V"}
 """Units of torques and forces by the unit of the displacement."""
 
 RESULTS = {

@@ -21,7 +21,7 @@ from ...algebra.rotations import ONE, Planar, Rotation, constant, snap_to_axes
 from ...algebra.scalars import cos, is_number, sin
 from ...algebra.spatial import Motion, Twist, TwistRate, Wrench
 from ...algebra.vectors import Vector, add, cross, from_moments, matmul, sub, times, to_vector, transpose
-from ...model.checks import JOINT_SPRING, coefficient_names, require_flat, spring_joint
+from ...model.checks import JOINT_SPRING, TRANSMISSION, coefficient_names, require_flat, spring_joint
 from ...model.mechanism import Mechanism, kept_with_mechanism, resolve_parts
 from ...model.parts import Frame, Placement
 from .working_frames import NOISE, WorkingFrame, chosen_frames, plain_frames, split_rotation
@@ -282,7 +282,8 @@ def contact_ends(contact: Any, of_surface: Any, of_shape: Any) -> tuple[FrameRec
 class ForceRecord:
     """A force element: its coefficients by name, and its two points (None for a spring in a joint).
 
-    A spring in a joint has the record of the joint, and stiffness and rest of each degree of freedom.
+    A spring in a joint has the record of the joint, and stiffness and rest of each degree of freedom. A transmission
+    has the records of the two joints, and its coefficients in the order of its law.
     """
 
     def __init__(self, element: Any, coefficients: dict[str, Any]) -> None:
@@ -290,6 +291,7 @@ class ForceRecord:
         self.kind, self.coefficients = element.kind, coefficients
         self.points: tuple[FrameRecord, FrameRecord] | None = None
         self.record: Any = None
+        self.ends: tuple[Any, Any] | None = None
         self.stiffness: tuple[Any, ...] = ()
         self.rest: tuple[Any, ...] = ()
 
@@ -305,6 +307,8 @@ def force_records(mechanism: Mechanism, values: Mapping[str, Any], record_of: An
             given = tuple(made.coefficients[name] for name in names)
             made.record = record_of(element.body_b)
             made.stiffness, made.rest = given[: len(given) // 2], given[len(given) // 2 :]
+        elif element.kind == TRANSMISSION:
+            made.ends = record_of(element.body_a), record_of(element.body_b)
         else:
             ends = ((element.body_a, element.point_a), (element.body_b, element.point_b))
             a, b = (FrameRecord(Frame(element.name, x, Placement(p)), record_of(x)) for x, p in ends)

@@ -27,6 +27,7 @@ from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import is_long
 from ...errors import InputError, Where, argument, brief, unknown_name
 from ...model.axes import entries
+from ...model.drives import shaft_joint
 from ...model.flexible import is_modes
 from ...model.scales import loop_units
 from ..arguments import coefficients, spread
@@ -249,11 +250,12 @@ def locate_joints(
 ) -> tuple[list[int], list[int]]:
     """Return the indices in q and in qd of joints or axes; refuse joints with nq != nv.
 
-    The default is all joints, without the modes of flexible bodies, which no drive moves.
+    The default is all joints, without modes of flexible bodies, which no drive moves, and circuits of motors.
     """
     m = now.mechanism
     known = [joint.name for joint in m.joints]
-    names = [joint.name for joint in m.joints if not is_modes(joint)] if joints is None else list(joints)
+    others = {motor.circuit for motor in m.motors} | {joint.name for joint in m.joints if is_modes(joint)}
+    names = [name for name in known if name not in others] if joints is None else list(joints)
     places: list[int] = []
     labels: list[int] = []
     for k, name in enumerate(names):
@@ -363,7 +365,8 @@ class ActuatorControl:
 
     `control` is a number, one per actuator, numbers by name (zero for others), or a reference: a function of time. The
     force of an actuator is p = gain u + bias . (1, l, dl/dt) with l = gear . q, and its torques are gear p. u and p
-    stay within their bounds, and the torques of all actuators of a joint within its effort.
+    stay within their bounds, and the torques of all actuators of a joint within its effort. Those of an elastic joint
+    act on its motor.
     """
 
     control: Reference | Mapping[str, float] | float | Sequence[float]
@@ -386,12 +389,13 @@ class ActuatorControl:
             controls = np.broadcast_to(given, (count,)).tolist()
         tau: list[Scalar] = [0.0] * m.nv
         for actuator, u in zip(m.actuators, controls, strict=True):
-            own = entries(m, actuator.joint, 1)
+            joint = shaft_joint(m, actuator.joint)
+            own = entries(m, joint, 1)
             speed = sum(g * now.qd[k] for g, k in zip(actuator.gear, own, strict=True))
             constant, by_place, by_speed = actuator.bias
             p = actuator.gain * _within(u, actuator.control) + constant + by_speed * speed
             if by_place:
-                at = entries(m, actuator.joint, 0)
+                at = entries(m, joint, 0)
                 p = p + by_place * sum(g * now.q[k] for g, k in zip(actuator.gear, at, strict=True))
             p = _within(p, actuator.force)
             for g, k in zip(actuator.gear, own, strict=True):

@@ -1,4 +1,4 @@
-"""Forces in the joints: springs, dampers, friction and stops, by joint name.
+"""Forces in the joints: springs, dampers, friction, stops and elastic gears, by joint name.
 
 Each is a frozen object with `apply(now)`. Those that store energy also have `energy(now)`. Coefficients are one number,
 or one per degree of freedom of the joint, and may be expressions of the parameters of the mechanism.
@@ -13,11 +13,11 @@ from typing import Any
 
 from ..._support.checks import positive
 from ...algebra.scalars import Scalar
-from ...dynamics.force_laws import SLIP_SPEED, friction
+from ...dynamics.force_laws import SLIP_SPEED, friction, transmission
 from ...errors import ModelError, Where, argument
 from ...model.checks import require_flat
 from ...model.mechanism import Mechanism, resolve_parts
-from ..arguments import coefficients, spread
+from ..arguments import Coefficient, coefficient, coefficients, spread
 from .instants import Force, Instant
 from .smooth import soft_ramp
 
@@ -157,6 +157,54 @@ class JointStops:
                 remedy="give it a lower or upper limit",
             )
         return [i]
+
+
+@dataclass(frozen=True)
+class Transmission:
+    """An elastic gear between the coordinates of two joints: x = q[motor] - q[joint] twists it.
+
+    It pulls the joint by stiffness x + damping dx/dt and the motor by the opposite [N m, N]. With `backlash`, the play
+    from end to end, it is loose for |x| < backlash / 2 (the law is in dynamics/force_laws.py).
+    """
+
+    motor: str
+    joint: str
+    _: KW_ONLY
+    stiffness: Coefficient
+    damping: Coefficient = 0.0
+    backlash: Coefficient = 0.0
+
+    def __post_init__(self) -> None:
+        """Read the numbers."""
+        where = f"Transmission of {self.joint!r}"
+        for key in ("stiffness", "damping", "backlash"):
+            object.__setattr__(self, key, coefficient(getattr(self, key), argument(key, where), least=0.0))
+
+    def apply(self, now: Instant) -> None:
+        """Add the torques."""
+        a, b = self._records(now)
+        pull, _ = self._law(now, a, b)
+        for i, sign in ((a, -1.0), (b, 1.0)):
+            now.tau[i.labels[0]] = now.tau[i.labels[0]] + sign * pull
+
+    def energy(self, now: Instant) -> Scalar:
+        """Return the stored energy [J]."""
+        return self._law(now, *self._records(now))[1]
+
+    def _law(self, now: Instant, a: Any, b: Any) -> tuple[Scalar, Scalar]:
+        numbers = number_in(now, (self.stiffness, self.damping, self.backlash))
+        return transmission(a.q[0] - b.q[0], a.qd[0] - b.qd[0], *numbers)
+
+    def _records(self, now: Instant) -> list[Any]:
+        found = [record(now, name, "Transmission") for name in (self.motor, self.joint)]
+        for i in found:
+            if (i.kind.NQ, i.kind.NV) != (1, 1):
+                raise ModelError(
+                    f"the joint {i.joint.name!r} is {i.joint.kind} and has more than one coordinate",
+                    where="Transmission",
+                    remedy="use revolute, prismatic or helical joints",
+                )
+        return found
 
 
 def passive(mechanism: Mechanism, *, slip_speed: float = SLIP_SPEED) -> list[Force]:

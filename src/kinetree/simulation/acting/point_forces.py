@@ -15,13 +15,13 @@ from ...algebra.vectors import ZERO, Vector, dot, neg, scale, sub
 from ...dynamics import force_laws
 from ...dynamics.force_laws import SLIP_SPEED
 from ...errors import InputError, ModelError, Where, argument, path_of, unknown_name
-from ...model.checks import JOINT_SPRING, coefficient_names, spring_joint
+from ...model.checks import JOINT_SPRING, TRANSMISSION, coefficient_names, spring_joint, transmission_joints
 from ...model.mechanism import Mechanism, resolve_parts
 from ...model.part_fields import axis_of
 from ...model.parts import GROUND, ForceElement, Joint
 from ..arguments import Coefficient, coefficient, mechanism_of, vector
 from .instants import Force, Instant
-from .joint_forces import JointSpring, number_in, passive
+from .joint_forces import JointSpring, Transmission, number_in, passive
 
 if TYPE_CHECKING:
     from ...system import System
@@ -167,6 +167,9 @@ def from_element(element: ForceElement, carried: Mapping[str, Joint]) -> Force:
         numbers = tuple(given.get(name, 0.0) for name in names)
         count = len(numbers) // 2
         return JointSpring(spring_joint(element, carried).name, numbers[:count], numbers[count:])
+    if element.kind == TRANSMISSION:
+        motor, joint = transmission_joints(element, carried)
+        return Transmission(motor.name, joint.name, **{"stiffness": 0.0} | given)
     try:
         return KINDS[element.kind](element.body_a, element.body_b, element.point_a, element.point_b, **given)
     except InputError as error:
