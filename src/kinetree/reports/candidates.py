@@ -12,6 +12,7 @@ from ..errors import InputError
 from .catalogue import Catalogue, Part
 from .loads import DriveLoad
 from .measures import heating_load, rms
+from .motors import winding_temperature
 
 MOST = 100_000
 """The most pairs of motors and gearboxes that are tried for one drive."""
@@ -144,6 +145,10 @@ def _candidate(
         _margin("motor continuous", motor.continuous, steady(torque), "N m", None),
         _tightest("motor speed", np.full(len(t), motor.max_speed), speed, "rad/s", t),
     ]
+    if (electric := motor.electric) is not None:
+        hot = winding_temperature(electric, t, torque / electric.torque_constant)[1]
+        room = electric.max_temperature - electric.ambient
+        margins.append(_margin("motor temperature", room, hot - electric.ambient, "K", None))
     if gear is not None:
         output = np.abs(drive.effort - armature * drive.acceleration)
         margins += [

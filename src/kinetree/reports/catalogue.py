@@ -15,6 +15,7 @@ from pathlib import Path
 from ..errors import ModelError, quote, unknown_name
 from ..formats.text_numbers import csv_cells, filled_cells, strict_float
 from ..formats.toml import file_text
+from ..model.drives import Motor
 from ..model.part_fields import MAX_NAME
 
 RPM = math.pi / 30.0
@@ -35,8 +36,20 @@ COLUMNS: dict[str, dict[str, float]] = {
     "lead": {"m": 1.0, "mm": 1e-3},
     "efficiency": {"1": 1.0, "%": 1e-2},
     "mass": {"kg": 1.0, "g": 1e-3},
+    "torque_constant": {"N m/A": 1.0, "Nm/A": 1.0, "mN m/A": 1e-3, "mNm/A": 1e-3},
+    "resistance": {"Ohm": 1.0},
+    "winding_thermal_resistance": {"K/W": 1.0},
+    "housing_thermal_resistance": {"K/W": 1.0},
+    "winding_thermal_time": {"s": 1.0, "min": 60.0},
+    "housing_thermal_time": {"s": 1.0, "min": 60.0},
+    "max_temperature": {"C": 1.0},
 }
 """The columns of numbers, with their units and the factors to SI units."""
+THERMAL = (
+    "torque_constant", "resistance", "winding_thermal_resistance", "housing_thermal_resistance",
+    "winding_thermal_time", "housing_thermal_time", "max_temperature",
+)  # fmt: skip
+"""The columns from which the temperature of a motor's winding follows: all of them, or none."""
 TEXTS = ("kind", "name")
 REQUIRED = {
     "motor": ("peak_torque", "continuous_torque", "max_speed", "inertia"),
@@ -55,7 +68,7 @@ class Part:
 
     The torques of a motor act at its shaft, the torques of a gearbox (forces of a screw) at its output; the speed
     of a gearbox or screw is the speed of its input, at which its inertia acts. A motor has its full peak torque up to
-    `base_speed`; from there to `max_speed` it falls linearly to zero.
+    `base_speed`; from there to `max_speed` it falls linearly to zero. `electric` has the data of its winding.
     """
 
     kind: str
@@ -69,6 +82,7 @@ class Part:
     efficiency: float = 1.0
     mass: float | None = None
     line: int = 0
+    electric: Motor | None = None
 
 
 @dataclass(frozen=True)
@@ -209,8 +223,31 @@ def _made(kind: str, name: str, numbers: dict[str, float], where: str, file: str
     return Part(
         kind, name, peak, continuous, top, base, numbers.get("inertia", 0.0),
         2.0 * math.pi / numbers["lead"] if linear else numbers.get("ratio", 1.0),
-        numbers.get("efficiency", 1.0), numbers.get("mass"), line,
+        numbers.get("efficiency", 1.0), numbers.get("mass"), line, _electric(kind, name, numbers, where, file, line),
     )  # fmt: skip
+
+
+def _electric(kind: str, name: str, numbers: dict[str, float], where: str, file: str, line: int) -> Motor | None:
+    """Return the data of a motor's winding; None without any."""
+    given = [key for key in THERMAL if key in numbers]
+    if not given:
+        return None
+    missing = [key for key in THERMAL if key not in numbers]
+    if missing or kind != "motor":
+        raise ModelError(
+            f"{_missing('value', missing)} missing" if missing else f"a {kind} has no winding",
+            where=where,
+            remedy=f"a motor whose temperature is to be checked needs {', '.join(map(_title, THERMAL))}",
+            file=file,
+            line=line,
+        )
+    k, R, winding, housing, fast, slow, most = (numbers[key] for key in THERMAL)
+    try:
+        return Motor(
+            name, "", k, R, thermal_resistances=(winding, housing), thermal_times=(fast, slow), max_temperature=most
+        )
+    except ModelError as error:
+        raise ModelError(error.what, where=where, remedy=error.remedy, file=file, line=line) from None
 
 
 def _require_new(parts: list[Part], file: str) -> None:

@@ -24,6 +24,7 @@ from .load_report_tables import (
 )
 from .loads import BearingLoad, DriveLoad, ElementLoad
 from .measures import rms
+from .motors import MotorLoad
 from .page_parts import Curve, Mark, chart, motion_data, motion_section, report_html, section, write_page
 from .report import LoadReport
 
@@ -210,6 +211,25 @@ def element_charts(element: ElementLoad) -> str:
     return force + length
 
 
+def motor_charts(m: MotorLoad) -> str:
+    """Return the charts of an electric motor: current, voltage, and temperature of its winding."""
+    peaks = ((m.current, "current [A]", m.peak_current, "A"), (m.voltage, "voltage [V]", m.peak_voltage, "V"))
+    out = [
+        chart(
+            [Curve(m.t, values, look="c2")],
+            title=f"{m.name}: {label.partition(' ')[0]}",
+            ylabel=label,
+            marks=[Mark(peak.t, peak.value, f"{figure(peak.value, 3)} {unit}")],
+            height=160,
+        )
+        for values, label, peak, unit in peaks
+    ]
+    if m.temperature is not None:
+        title = f"{m.name}: winding, from cold"
+        out.append(chart([Curve(m.t, m.temperature, look="c1")], title=title, ylabel="temperature [C]", height=160))
+    return "".join(out)
+
+
 MOST_CARDS = 24
 """The most drives, bearings or elements that have charts; the tables have all."""
 
@@ -271,6 +291,15 @@ def _sections(report: LoadReport) -> list[str]:
         out.append(section("Drives", "What each motor or actuator must do.", drive_table(report)))
         out += [_drive_card(report, k) for k in range(min(len(report.driven), MOST_CARDS))]
         out += _left_out("drives", len(report.driven))
+    if report.motors:
+        lead = "Current, voltage and heat of the winding, from the torques and speeds of the run."
+        content = plain_table(report.tables["motors"])
+        charts = "".join(motor_charts(m) for m in report.motors[:MOST_CARDS])
+        out.append(section("Electric motors", lead, f'{content}<div class="charts">{charts}</div>'))
+        out += _left_out("motors", len(report.motors))
+    if report.elastic:
+        lead = "Torque of the spring and damper between each motor and its joint, and how far it is twisted."
+        out.append(section("Elastic joints", lead, plain_table(report.tables["elastic"])))
     if report.bearings:
         order = sorted(report.bearings, key=lambda b: -b.peaks["force"].value)
         charts = bearing_charts(order[:MOST_CARDS])

@@ -31,6 +31,7 @@ from .loads import (
     name_forces,
     own_elements,
 )
+from .motors import MotorLoad, TwistLoad, motor_loads, twist_loads
 from .tables import TABLES, summary, tables, write_csv
 
 NEGLIGIBLE = 1e-9
@@ -43,8 +44,9 @@ COARSE = 1e-3
 class LoadReport:
     """The loads of a run: `drives`, `bearings`, `elements` (springs and actuators), `causes`, `energy`, `candidates`.
 
-    `drives` has every degree of freedom, `driven` those with a drive. `notes` state what the figures leave out.
-    `words` is a summary in plain English, `table(name)` a table as text, `save("report.html")` one page with all of it.
+    `motors` are the electric motors of the mechanism, `elastic` its elastic joints. `drives` has every degree of
+    freedom, `driven` those with a drive. `notes` state what the figures leave out. `words` is a summary in plain
+    English, `table(name)` a table as text, `save("report.html")` one page with all of it.
     """
 
     run: Trajectory
@@ -60,6 +62,8 @@ class LoadReport:
     notes: tuple[str, ...]
     share: Any = None
     index: dict[str, int] = field(default_factory=dict)
+    motors: tuple[MotorLoad, ...] = ()
+    elastic: tuple[TwistLoad, ...] = ()
 
     @property
     def t(self) -> Numbers:
@@ -93,6 +97,10 @@ class LoadReport:
         """Return the load of a spring, damper or linear actuator by name."""
         return _find_part("force element", name, self.elements)
 
+    def motor(self, name: str) -> MotorLoad:
+        """Return the load of an electric motor by name."""
+        return _find_part("motor", name, self.motors)
+
     def ranking(self, drive: str) -> tuple[Candidate, ...]:
         """Return the candidates of the catalogue for a drive, the best first."""
         return tuple(c for c in self.candidates if c.drive == self.drive(drive).name)
@@ -110,7 +118,7 @@ class LoadReport:
 
     @cached_property
     def tables(self) -> dict[str, Table]:
-        """The tables by name: drives, bearings, elements, causes, energy, candidates; without those that are empty."""
+        """The tables by name, from drives to candidates; without those that are empty."""
         return tables(self)
 
     @property
@@ -119,7 +127,7 @@ class LoadReport:
         return summary(self)
 
     def table(self, name: str = "drives") -> str:
-        """Return a table as text: drives, bearings, elements, causes, energy or candidates."""
+        """Return a table as text: drives, motors, elastic, bearings, elements, causes, energy or candidates."""
         return self._table(name).text()
 
     def to_dataframe(self, table: str = "drives") -> Any:
@@ -206,7 +214,8 @@ def load_report(
         run, shown, tuple(b for b in bearing_loads(run, share) if b.name in wanted),
         (own.loads if acts else ()) + extra,
         found, energy, tuple(ranked), parts, thermal, safety, _notes(run, acts, energy),
-        share, index,
+        share, index, tuple(x for x in motor_loads(run) if x.motor.joint in wanted),
+        tuple(x for x in twist_loads(run) if x.joint in wanted) if acts else (),
     )  # fmt: skip
 
 
@@ -234,8 +243,9 @@ def _cut_at_last_finite(run: Any) -> Trajectory:
 
 def _select_joints(run: Trajectory, joints: str | Sequence[str] | None) -> set[str]:
     known = [*(j.name for j in run.system.joints), *(p.name for p in run.system.mechanism.loops)]
-    if joints is None:  # the modes of flexible bodies have neither drives nor bearings
-        return set(known) - {j.name for j in run.system.mechanism.joints if is_modes(j)}
+    if joints is None:  # modes of flexible bodies have neither drives nor bearings, and circuits a table of their own
+        m = run.system.mechanism
+        return set(known) - {j.name for j in m.joints if is_modes(j)} - {motor.circuit for motor in m.motors}
     names = [joints] if isinstance(joints, str) else list(joints)
     for name in names:
         if name not in known:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._support.atomic import replacing
 from .._support.tables import Cell, Table, figure
 from ..simulation.outcomes import Outcome
 from .catalogue import RPM
 from .loads import PARTS, TOTALS, DriveLoad
 from .measures import extreme, rms
+from .motors import MotorLoad
 
 if TYPE_CHECKING:
     from .report import LoadReport
@@ -62,6 +65,35 @@ def _drives(report: LoadReport) -> Table:
         ("regenerated", "J"), ("duty", "%"), ("motoring", "%"), ("braking", "%"),
     ]  # fmt: skip
     return _table("drives", "Drives", heads, rows)
+
+
+def _motors(report: LoadReport) -> Table:
+    rows = [
+        (
+            m.name, m.drive, m.peak_current.value, m.peak_current.t, m.rms_current, m.peak_voltage.value,
+            m.peak_voltage.t, m.peak_power.value, m.electrical, m.copper, clean(m.drag, m.electrical), m.mechanical,
+            None if m.warm is None else m.warm.value, m.hot, ", ".join(m.over),
+        )
+        for m in report.motors
+    ]  # fmt: skip
+    heads = [
+        ("motor", ""), ("drive", ""), ("peak current", "A"), ("at", "s"), ("RMS current", "A"), ("peak voltage", "V"),
+        ("at", "s"), ("peak power", "W"), ("electrical energy", "J"), ("copper loss", "J"), ("friction and gear", "J"),
+        ("mechanical work", "J"), ("winding after one run", "C"), ("winding in the long run", "C"), ("over limit", ""),
+    ]  # fmt: skip
+    return _table("motors", "Electric motors", heads, rows)
+
+
+def _elastic(report: LoadReport) -> Table:
+    rows = [
+        (x.name, x.joint, x.unit, x.peak.value, x.peak.t, x.rms, x.twist.value, x.twist.t, x.stored, x.lost)
+        for x in report.elastic
+    ]
+    heads = [
+        ("spring", ""), ("joint", ""), ("unit", ""), ("peak", ""), ("at", "s"), ("RMS", ""), ("largest twist", ""),
+        ("at", "s"), ("stored at most", "J"), ("lost", "J"),
+    ]  # fmt: skip
+    return _table("elastic", "Elastic joints", heads, rows)
 
 
 def _bearings(report: LoadReport) -> Table:
@@ -147,6 +179,8 @@ def _table(name: str, title: str, heads: Iterable[tuple[str, str]], rows: Iterab
 
 TABLES: dict[str, Callable[[LoadReport], Table]] = {
     "drives": _drives,
+    "motors": _motors,
+    "elastic": _elastic,
     "bearings": _bearings,
     "elements": _elements,
     "causes": _causes,
@@ -171,6 +205,7 @@ def summary(report: LoadReport) -> list[str]:
         out.append(f"{len(ranked) - MOST} more drives are in the tables; these {MOST} have the highest power.")
     if not report.driven:
         out.append("No joint is driven in this run: no drive exerts a force or torque.")
+    out += [_motor_of_words(m) for m in report.motors[:MOST]]
     return out + _bearings_of_words(report)
 
 
@@ -216,6 +251,21 @@ def _drive(d: DriveLoad) -> str:
     energies = (clean(d.delivered, d.regenerated), clean(d.regenerated, d.delivered))
     parts = [f"{verb} {figure(x, 3)} J" for verb, x in zip(("delivers", "takes back"), energies, strict=True) if x]
     return f"{text}. In all it {' and '.join(parts)}." if parts else f"{text}."
+
+
+def _motor_of_words(m: MotorLoad) -> str:
+    text = (
+        f"The motor {m.name} takes up to {figure(abs(m.peak_current.value), 3)} A "
+        f"({figure(m.rms_current, 3)} A RMS) and {figure(abs(m.peak_voltage.value), 3)} V; its winding loses "
+        f"{figure(m.copper, 3)} J"
+    )
+    if m.warm is not None and m.hot is not None:
+        text += f" and warms to {m.warm.value:.1f} C in this run"
+        if np.isinf(m.hot):
+            text += ". Repeated without end, the run heats it without bound"
+        else:
+            text += f". Repeated without end, the run heats it to {m.hot:.0f} C"
+    return f"{text}. Exceeded: its limit of {' and '.join(m.over)}." if m.over else f"{text}."
 
 
 def _bearings_of_words(report: LoadReport) -> list[str]:
