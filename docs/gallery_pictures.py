@@ -20,8 +20,10 @@ from kinetree import library
 
 FOLDER = Path(kt.__file__).parent / "apps" / "studio" / "pictures"
 SIZE = (240, 160)  # [px]
+KUKA = [0.4, 0.7, 0.3, -1.1, 0.2, 0.8, 0]
 POSES = {
-    "gripper": [0.3, 0.4, -0.4, 0.3], "kuka_lwr4": [0.4, 0.7, 0.3, -1.1, 0.2, 0.8, 0], "planar_2r": [0.7, 0.8],
+    "gripper": [0.3, 0.4, -0.4, 0.3], "kuka_lwr4": KUKA, "planar_2r": [0.7, 0.8],
+    "kuka_lwr4_elastic": [x for x in KUKA for _ in "12"],
     "planar_3r": [0.5, 0.6, 0.7], "puma560": [0.6, -0.7, 0.4, 0.3, 0.9, 0], "stanford": [0.5, 1.1, 0.3, 0.2, 0.6, 0],
     "tube_arm": [0.5, 0.6],
 }  # fmt: skip

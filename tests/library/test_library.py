@@ -39,6 +39,7 @@ SIZES = {
     "hexapod": (13, 19, 18, 14.0),
     "hoeken": (3, 3, 3, 0.408),
     "kuka_lwr4": (7, 7, 7, 15.5),
+    "kuka_lwr4_elastic": (14, 14, 14, 15.5),
     "mecanum_base": (5, 11, 10, 24 + 4 * 1.1),
     "parallelogram": (4, 4, 4, 5.0),
     "pendulum": (1, 1, 1, 1.0),
