@@ -378,6 +378,27 @@ class System(CompiledMechanism):
 
         return balance(self, over, **options)
 
+    def shaking(self, q, qd, qdd, **options):
+        """Return the shaking force and moment of a motion: what it exerts on the ground beside the weight, [..., 3].
+
+        The accelerations of a closed mechanism are those of all joints. Options: `about`, the point of the moment, by
+        default the origin; `parameters`. The result has `force`, `moment`, `peaks` and `rms`.
+        """
+        from .analysis.balance import shaking
+
+        return shaking(self, q, qd, qdd, **options)
+
+    def architecture(self, **options):
+        """Return which combinations of parameters must vanish for a constant, diagonal or decoupled inertia matrix.
+
+        Options: `actuated`, the driven joints of a closed mechanism; `positions` and `rng` of the samples. The result
+        has `conditions` by goal, also "balanced" for weight, `met`, `measure(goal)` for `kt.optimize`, and
+        `design(goal)`, the nearest mechanism of possible bodies that meets it.
+        """
+        from .analysis.architecture import architecture
+
+        return architecture(self, **options)
+
     def cycle(self, drive: str, *, speed: float, **options):
         """Return a closed cycle of a mechanism with one degree of freedom, driven at constant speed [rad/s].
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree import GROUND, Body, Joint
+from kinetree import GROUND, Body, InputError, Joint
 from kinetree.model.parts import ForceElement
 from sprung_mechanisms import sprung
 from tolerance import assert_close
@@ -83,3 +83,54 @@ def test_legs_hold_a_platform_on_a_quaternion():
     assert held.axes == tuple(f"leg{k}" for k in range(1, 7))
     below, _, above = platform.potential_energy(held.q)
     assert_close(held.without[1, 0], (above - below) / 6e-4, 1e-4, "force of a leg by differences")  # measured: 1.2e-5
+
+
+def test_shaking_is_the_rate_of_momentum():
+    """Compare shaking forces and moments of a mechanism with differences of its momentum, and about another point."""
+    bar = kt.load("four_bar")
+    run = bar.cycle("crank", speed=10.0)
+    found = bar.shaking(run.q, run.qd, run["qdd"])
+    rate = np.gradient(np.asarray(run["momentum"]), run.t, axis=0, edge_order=2)
+    inner = slice(5, -5)
+    assert_close(found.force[inner], -rate[inner, 3:], 1e-3 * found.peaks[0], "force")
+    assert_close(found.moment[inner], -rate[inner, :3], 1e-3 * found.peaks[1], "moment")
+    about = np.array([0.3, -0.2, 0.1])
+    other = bar.shaking(run.q, run.qd, run["qdd"], about=about)
+    assert_close(other.moment, found.moment - np.cross(about, found.force), 1e-12 * found.peaks[1], "another point")
+    text = str(other)
+    assert text.startswith("four_bar: shaking force, and shaking moment about (0.3, -0.2, 0.1)")
+    with pytest.raises(InputError, match=r"about is \(1, 2\); give a point"):
+        bar.shaking(run.q, run.qd, run["qdd"], about=(1, 2))
+
+
+def test_shaking_is_what_the_ground_feels():
+    """Add up the reactions at the ground of a floating and of a fixed arm: inertia, and the weight."""
+    arm = kt.load("puma560")
+    q, qd = arm.random_state(4, 20)
+    qdd = np.random.default_rng(5).normal(size=qd.shape)
+    found = arm.shaking(q, qd, qdd)
+    wrench = arm.reactions(q, qd, qdd)[:, 0]  # on the first link, at its origin, which is that of the ground
+    T = np.asarray(arm.pose(q, arm.bodies[0].name))
+    force = np.einsum("nij,nj->ni", T[:, :3, :3], wrench[:, 3:])
+    moment = np.einsum("nij,nj->ni", T[:, :3, :3], wrench[:, :3]) + np.cross(T[:, :3, 3], force)
+    mass = sum(b.mass for b in arm.bodies)
+    weight = mass * np.array(arm.mechanism.gravity)
+    assert_close(-found.force, force + weight, 1e-11 * np.abs(force).max(), "force")
+    center = np.asarray(arm.center_of_mass(q))
+    assert_close(-found.moment, moment + np.cross(center, weight), 1e-10 * np.abs(moment).max(), "moment")
+
+
+def test_the_four_bar_that_does_not_shake():
+    """Place counterweights by an optimization and find those of [Berkof1969]: m1 r1 = m2 (1 - r2/a2) a1, and so on."""
+    bar = kt.with_free(kt.load("four_bar"), "com.crank.x", "com.output.x")
+    best = kt.optimize(
+        bar, over={"com.crank.x": (-0.2, 0.1), "com.output.x": (-0.2, 0.1)}, minimize="force",
+        measures={"force": kt.rms("shaking_force"), "moment": kt.peak("shaking_moment.z")},
+        motion={"crank": kt.Hold(speed=10.0)}, duration=0.2 * np.pi, progress=False,
+    )  # fmt: skip
+    assert best.measures["force"] < 1e-8
+    assert_close(best.values["com.crank.x"], -5.0 * 0.5 * 0.038 / 1.5, 1e-9, "counterweight of the crank")
+    assert_close(best.values["com.output.x"], -5.0 * 0.5 * 0.1152 / 3.0, 1e-9, "counterweight of the output")
+    with pytest.raises(kt.UnknownNameError, match="axis of 'shaking_force'"):
+        kt.optimize(bar, over={"com.crank.x": (-0.2, 0.1)}, minimize=kt.rms("shaking_force.w"),
+                    motion={"crank": kt.Hold(speed=10.0)}, duration=0.5)  # fmt: skip

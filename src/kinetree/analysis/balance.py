@@ -1,4 +1,8 @@
-"""Static balance: the torques that hold a mechanism over its workspace, with and without its springs."""
+"""Balance: torques that hold a mechanism, with and without its springs, and what its motion does to the ground.
+
+The shaking force is minus the rate of the linear momentum of all bodies, the shaking moment minus that of the angular
+momentum about a point of the ground: what a moving mechanism exerts on the ground beside its weight.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError
 from ..model.axes import axis_labels, axis_names, entries
-from ..model.mechanism import Named, one_set
+from ..model.mechanism import Named, inputs_of, one_set
 from ..runtime.compiled import CompiledMechanism
 from .joint_entries import as_list
 from .loops.actuation import actuated_torques, dofs
@@ -178,3 +182,66 @@ def _held(system: CompiledMechanism, q: Numbers, actuated: str | Iterable[str], 
         return np.asarray(system.gravity_torque(q, **options), dtype=float)
     rest = np.zeros((prod(q.shape[:-1]), system.nv)).reshape(*q.shape[:-1], system.nv)
     return actuated_torques(system, q, rest, rest, as_list(actuated), **options)
+
+
+@dataclass(frozen=True, repr=False)
+class Shaking(Displayed):
+    """Shaking force [..., 3] in N and shaking moment [..., 3] in N m about the point `about` of the ground."""
+
+    mechanism: str
+    force: Numbers
+    moment: Numbers
+    about: Numbers
+
+    @property
+    def peaks(self) -> tuple[float, float]:
+        """The largest magnitudes of force and moment."""
+        return tuple(float(x.max(initial=0.0)) for x in self._sizes)  # type: ignore[return-value]
+
+    @property
+    def rms(self) -> tuple[float, float]:
+        """The roots of the mean squares of force and moment over all samples."""
+        return tuple(float(np.sqrt(np.mean(x * x))) for x in self._sizes)  # type: ignore[return-value]
+
+    @property
+    def _sizes(self) -> tuple[Numbers, Numbers]:
+        return np.linalg.norm(self.force, axis=-1), np.linalg.norm(self.moment, axis=-1)
+
+    def display(self) -> list[str | Table]:
+        """Return a table of peak and RMS."""
+        rows = [(name, unit, f"{a:.4g}", f"{b:.4g}") for name, unit, a, b in zip(
+            ("force", "moment"), ("N", "N m"), self.peaks, self.rms, strict=True)]  # fmt: skip
+        place = ", ".join(f"{x:.4g}" for x in self.about)
+        text = f"{self.mechanism}: shaking force, and shaking moment about ({place})"
+        return [text, Table(("", "unit", "peak", "RMS"), tuple(rows))]
+
+
+def shaking(
+    system: CompiledMechanism,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    about: ArrayLike = (0.0, 0.0, 0.0),
+    parameters: Named | None = None,
+) -> Shaking:
+    """Return what a motion [..., nv] of a mechanism exerts on the ground beside its weight, about a point [m].
+
+    With h(q, qd) the momenta of all bodies, in the axes of the ground, these are -dh/dt, exact derivatives along the
+    motion. The accelerations of a closed mechanism are those of all joints. Rotors that are armatures have none.
+    """
+    point = real_array(about, "about")
+    if point.shape != (3,) or not np.isfinite(point).all():
+        raise InputError(f"about is {about!r}; give a point (x, y, z) of the ground [m]")
+    m = system.mechanism
+    values = inputs_of(m, parameters)
+    more = () if values is None else (values,)
+    q, qd, qdd = (np.asarray(x, dtype=float) for x in (q, qd, qdd))
+    rate = np.asarray(_momentum(system)(q, qd, *more, qd, qdd))
+    force, moment = -rate[..., 3:], -rate[..., :3]
+    return Shaking(system.mechanism.name, force, moment - np.cross(point, force), point)
+
+
+def _momentum(system: CompiledMechanism) -> Any:
+    """Return the function of the rate of the momenta, compiled once."""
+    return system.function("momentum").jvp(("q", "qd"))  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ import numpy as np
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from ..algebra.arrays import Numbers
+from ..analysis.balance import shaking
 from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels
 from ..model.mechanism import Mechanism, resolve_parts
@@ -178,6 +179,8 @@ def measure_runs(run: Trajectory, measure: Measuring, name: str) -> Numbers:
 BEARING = {**TOTALS, **PARTS}
 """Parts of the reaction at a joint or loop, with their units: total magnitudes, and magnitudes split by the axis."""
 POSITION = ("x", "y", "z")
+SHAKING = {"shaking_force": "N", "shaking_moment": "N m"}
+"""What the motion exerts on the ground, the moment about its origin, with units: magnitudes, or parts by the axis."""
 
 
 def column_values(run: Trajectory, name: str) -> Numbers:
@@ -187,6 +190,10 @@ def column_values(run: Trajectory, name: str) -> Numbers:
         return _bearing(run, base, part)
     if base == "power":
         return run[f"control.{part}"] * run[f"qd.{part}"]
+    if base in SHAKING:
+        found = shaking(run.system, run.q, run.qd, run["qdd"], parameters=run.parameters_at_samples)
+        values = found.force if base == "shaking_force" else found.moment
+        return values[..., POSITION.index(part)] if part else np.linalg.norm(values, axis=-1)
     if base == "position":
         frame, at = _frame_and_axis(run.system.mechanism, part)
         place = run[f"poses.{frame}"][..., :3, 3]
@@ -205,6 +212,8 @@ def column_unit(mechanism: Mechanism, name: str) -> str:
         return "W"
     if base == "position":
         return "m"
+    if base in SHAKING:
+        return SHAKING[base]
     known = columns(mechanism, given=("control",))
     column, where = find(known, name)
     units = np.array(known[column].units).reshape(known[column].shape)[where]
@@ -219,13 +228,16 @@ def check_column(mechanism: Mechanism, name: str, where: str) -> None:
     known = columns(mechanism, given=("control",))
     if base in BEARING:
         _require(f"joint or loop of {base!r}", part, _bearings(mechanism, base), where)
+    elif base in SHAKING:
+        if part:
+            _require(f"axis of {base!r}", part, list(POSITION), where)
     elif base == "position":
         frame, _ = _frame_and_axis(mechanism, part)
         _require("frame of 'position'", frame, more["position"], where)
     elif base == "power":
         _require("axis of 'power'", part, more["power"], where)
     elif base not in known:
-        raise unknown_name("column", name, [*known, *BEARING, *more], where=where)
+        raise unknown_name("column", name, [*known, *BEARING, *SHAKING, *more], where=where)
     else:
         find_column(known, name, where)
         if not column_unit(mechanism, name):

@@ -19,6 +19,7 @@ from ...algebra.arrays import Numbers
 from ...dynamics.regressor import PARAMETERS
 from ...errors import InputError, ModelError
 from ...model.mechanism import Named, one_set, resolve_parts
+from ...model.parameters import Expression, Parameter
 from ...model.parts import Limits
 from ...model.scales import characteristic_length, loop_units
 from ...runtime.compiled import CompiledMechanism
@@ -34,6 +35,8 @@ GAP = 1e-6
 PER_PARAMETER = 6
 """The number of equations of random states per parameter."""
 LEAST_STATES = 40
+EXTRA, POLYNOMIAL = 4, 1e-7
+"""Further lengths by which formulas are checked, and the largest difference that is rounding."""
 ORDER = (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
 """The order in which the parameters of a body are kept: first moments, inertias, the mass."""
 
@@ -45,7 +48,8 @@ class BaseParameters(Displayed):
     `names` [p] and `units` [p] are those of all parameters pi, and `kept` [b] the indices of those whose columns are
     independent. `matrix` K [b, p] has the groupings, and `values` [b] are K pi for the mechanism as it is described.
     `singular_values` [p] are those of the scaled columns of random states, in parts of the largest; `columns` and
-    `actuated` are the options with which the regressor is called.
+    `actuated` are the options with which the regressor is called. `formulas` are the groupings with the lengths of the
+    mechanism as symbols, if these were asked for.
     """
 
     mechanism: str
@@ -57,6 +61,7 @@ class BaseParameters(Displayed):
     singular_values: Numbers
     columns: tuple[str, ...] = ()
     actuated: tuple[str, ...] | None = None
+    formulas: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of base parameters."""
@@ -78,7 +83,14 @@ class BaseParameters(Displayed):
 
     def display(self) -> list[str | Table]:
         """Return the count and a table of the groupings."""
-        rows = tuple(zip(self.groupings, map(float, self.values), (self.units[k] for k in self.kept), strict=True))
+        rows = tuple(
+            zip(
+                self.formulas or self.groupings,
+                map(float, self.values),
+                (self.units[k] for k in self.kept),
+                strict=True,
+            )
+        )
         text = (
             f"{self.mechanism}: {len(self)} base parameters of {len(self.names)}; "
             f"{len(self.without_effect)} have no effect on the torques"
@@ -102,12 +114,17 @@ def base_parameters(
     actuated: str | Iterable[str] | None = None,
     rng: int = 0,
     parameters: Named | None = None,
+    symbolic: bool = False,
 ) -> BaseParameters:
     """Return the base parameters of a mechanism: which parameters its torques determine, and in which combinations.
 
     `columns` are further sorts of parameters, as in `regressor`. For a closed mechanism `actuated` are the joints whose
-    torques are measured. Joint limits are left out, so that the result holds for every motion.
+    torques are measured. Joint limits are left out, so that the result holds for every motion. With `symbolic`, the
+    result has `formulas`, in which x2, y2 and z2 are the distances of the second joint from the origin of its parent.
     """
+    if symbolic:
+        plain = base_parameters(system, columns, actuated=actuated, rng=rng, parameters=parameters)
+        return replace(plain, formulas=_formulas(system, plain, rng))
     m = system.mechanism
     values = one_set(m, parameters, "base_parameters")
     chosen = column_names(columns)
@@ -124,7 +141,7 @@ def base_parameters(
     sizes, expected = np.linalg.norm(W, axis=0), _expected_sizes(system, len(names)) * np.sqrt(len(W))
     acts = sizes > DEPENDENT * expected  # the rest are rounding errors
     scaled = W * np.divide(1.0, sizes, out=np.zeros_like(sizes), where=acts)
-    kept, X = independent_columns(scaled, _order(len(m.bodies), len(names)))
+    kept, X = independent_columns(scaled, kept_order(len(m.bodies), len(names)))
     spectrum = np.linalg.svd(scaled, compute_uv=False)
     rank = int((spectrum > DEPENDENT * spectrum[0]).sum())
     smallest = min(spectrum[rank - 1] / spectrum[0], float((sizes / expected)[acts].min()))
@@ -134,7 +151,7 @@ def base_parameters(
             "alone, because axes or lengths of the mechanism are almost, but not exactly, special; give exact angles "
             "and lengths"
         )
-    K = _rounded(np.where(np.abs(X) > DEPENDENT, X, 0.0) * sizes / sizes[kept, None])
+    K = rounded(np.where(np.abs(X) > DEPENDENT, X, 0.0) * sizes / sizes[kept, None])
     pi = dynamic_parameters(system, chosen, parameters=values)
     return BaseParameters(
         m.name, names, parameter_units(m, chosen), tuple(kept), K, K @ pi, spectrum / spectrum[0], chosen, driven
@@ -199,13 +216,85 @@ def independent_columns(W: Numbers, order: Iterable[int]) -> tuple[list[int], Nu
     return kept, X
 
 
-def _order(bodies: int, count: int) -> list[int]:
+def kept_order(bodies: int, count: int) -> list[int]:
     """Return the order in which columns are kept: bodies, then further columns."""
     size = len(PARAMETERS)
     return [size * body + k for body in range(bodies) for k in ORDER] + list(range(size * bodies, count))
 
 
-def _rounded(K: Numbers) -> Numbers:
+def rounded(K: Numbers) -> Numbers:
     """Return groupings with whole numbers and halves exact."""
     near = np.round(2.0 * K) / 2.0
     return np.where(np.abs(K - near) < DEPENDENT, near, K)
+
+
+# --- Groupings as polynomials of the lengths of a mechanism, by interpolation: K has degree 2 in them
+
+
+def _formulas(system: CompiledMechanism, base: BaseParameters, rng: int) -> tuple[str, ...]:
+    """Return the groupings with lengths as symbols: K of other lengths, fitted by polynomials of the second degree."""
+    m, random = system.mechanism, np.random.default_rng(rng)
+    if m.closures or m.free_parameters:
+        raise InputError(f"{m.name!r} has loops or free parameters; formulas are those of trees with numbers")
+    symbols: list[tuple[str, float]] = []
+    joints = []
+    for k, joint in enumerate(m.joints, 1):
+        place = []
+        for letter, x in zip("xyz", joint.placement.translation, strict=True):
+            value = float(x)  # pyright: ignore
+            if value:
+                symbols.append((f"{letter}{k}", value))
+            place.append(Expression("name", (f"{letter}{k}",)) if value else 0.0)
+        joints.append(replace(joint, placement=replace(joint.placement, translation=tuple(place))))
+    if not symbols:
+        return base.groupings
+    parameters = tuple(Parameter(name, value, free=True) for name, value in symbols)
+    freed = CompiledMechanism(replace(m, joints=tuple(joints), parameters=parameters))
+    n = len(symbols)
+    powers = [(), *((i,) for i in range(n)), *((i, k) for i in range(n) for k in range(i, n))]
+    usual = np.array([value for _, value in symbols])
+    samples = usual * random.uniform(0.5, 1.5, (len(powers) + EXTRA, n))
+    A = np.stack([np.prod(samples[:, list(p)], axis=1) for p in powers], axis=1)
+    found = []
+    for values in samples:
+        other = base_parameters(freed, base.columns, actuated=base.actuated, rng=rng, parameters=values)
+        if other.kept != base.kept:
+            raise InputError(
+                f"the base parameters of {m.name!r} are others where lengths differ from those that it has; print "
+                "groupings, with numbers"
+            )
+        found.append(other.matrix)
+    K = np.stack(found)
+    scale = np.linalg.norm(A, axis=0)
+    C = np.linalg.lstsq(A / scale, K.reshape(len(K), -1), rcond=None)[0]
+    if np.abs((A / scale) @ C - K.reshape(len(K), -1)).max() > POLYNOMIAL * max(1.0, float(np.abs(K).max())):
+        raise InputError(f"groupings of {m.name!r} are no polynomials of its lengths; print groupings, with numbers")
+    C = (C / scale[:, None]).reshape(len(powers), *base.matrix.shape)
+    C = np.where(np.abs(C) > POLYNOMIAL / scale[:, None, None], C, 0.0)
+    near = np.round(2.0 * C) / 2.0
+    C = np.where(np.abs(C - near) < POLYNOMIAL, near, C)
+    names = [name for name, _ in symbols]
+    return tuple(
+        " + ".join([base.names[own], *(
+            f"{_polynomial(C[:, row, k], powers, names)}{base.names[k]}"
+            for k in range(len(base.names)) if k != own and C[:, row, k].any())])
+        .replace("+ -", "- ")
+        for row, own in enumerate(base.kept)
+    )  # fmt: skip
+
+
+def _polynomial(coefficients: Numbers, powers: list[tuple[int, ...]], names: list[str]) -> str:
+    """Return a factor before a parameter: "2 x2 z3 ", "-", or "(x2^2 + z2^2) "."""
+    terms = []
+    for c, power in zip(coefficients, powers, strict=True):
+        if not c:
+            continue
+        letters = [names[i] for i in power]
+        text = f"{letters[0]}^2" if len(letters) == 2 and letters[0] == letters[1] else " ".join(letters)
+        size = "" if abs(c) == 1.0 and text else f"{abs(float(c)):.4g}"
+        terms.append(("-" if c < 0 else "", " ".join(x for x in (size, text) if x)))
+    first = "".join(terms[0])
+    if len(terms) == 1:
+        return {"1": "", "-1": "-"}.get(first, f"{first} ")
+    rest = "".join(f" {sign or '+'} {text}" for sign, text in terms[1:])
+    return f"({first}{rest}) "
