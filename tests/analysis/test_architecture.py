@@ -63,14 +63,14 @@ def test_an_arm_of_two_links():
 def test_the_parallelogram_of_direct_drives():
     """Find m3 l2 c3 + m4 l1 c4 = 0, by which direct drives of a parallelogram are separate.
 
-    Centers of mass have the velocities l2 w2 + c3 w1 and l1 w1 + c4 w2 along the links, so that the product of w1 and w2
-    in the kinetic energy has this factor times the cosine of the angle between the links.
+    Centers of mass have the velocities l2 w2 + c3 w1 and l1 w1 + c4 w2 along the links, so that w1 w2 in the
+    kinetic energy has this factor times the cosine of the angle between the links.
     """
     system = parallelogram()
     found = system.architecture(actuated=["q1", "q2"])
     c = found.conditions["decoupled"]
     assert len(c) == 2  # along the links, and across them
-    three, four = system.bodies[2], system.bodies[3]
+    three, four = (next(b for b in system.bodies if b.name == x) for x in ("three", "four"))
     expected = three.mass * three.com[0] * 0.23 + four.mass * four.com[0] * 0.37
     row = c.matrix[0] if abs(c.values[0]) > abs(c.values[1]) else c.matrix[1]
     names = list(c.names)

@@ -35,6 +35,10 @@ def test_from_a_log_to_a_model_and_a_report(log, tmp_path, capsys):
     assert "torques of joint2 count the other way round than joints of the model; they are reversed" in text
     assert "planar_2r_identified.toml" in text
     assert (tmp_path / "planar_2r_identification.html").read_text().count('<svg class="chart"') == 4
+    assert "URDF has no place for armatures; TOML and MJCF have them" in text
+    one, other = (kt.load(tmp_path / f"planar_2r_identified{x}") for x in (".toml", ".urdf"))
+    assert one.bodies == other.bodies
+    assert (tmp_path / "planar_2r_identified.xml").read_text().count("armature=") == 2
     found, real = kt.load(tmp_path / "planar_2r_identified.toml"), runpy.run_path(str(SCRIPT))["real_robot"]()
     q, qd = found.random_state(3, 50)
     tau = real.inverse_dynamics(q, qd, 2.0 * qd[::-1])
@@ -42,11 +46,20 @@ def test_from_a_log_to_a_model_and_a_report(log, tmp_path, capsys):
 
 
 def test_mistakes_of_the_command(log, tmp_path, capsys):
-    """Read what is wrong with options, and with a model of another robot."""
+    """Read what is wrong with options, and with a model of another robot; several logs are one set of data."""
     assert run("identify", str(log), "--model", "planar_2r", "--gains", "14", "-o", str(tmp_path)) == 2
     assert "--gains has 1 number; give 2: joint1, joint2" in words(capsys.readouterr().err)
     assert run("identify", str(log), "--model", "planar_3r", "-o", str(tmp_path)) == 2
     assert "no position of 'joint3' among the columns time [s], q1 [deg]" in words(capsys.readouterr().err)
+
+
+def test_several_logs_and_another_one_for_residuals(log, tmp_path, capsys):
+    """Identify from two logs and check on a third one, whose samples are all held out."""
+    other = tmp_path / "other.csv"
+    runpy.run_path(str(SCRIPT))["write"](other, seed=5)
+    logs = [str(log), str(other), "--validation", str(log)]
+    assert run("identify", *logs, "--model", "planar_2r", "--gains", "14,9", "-o", str(tmp_path)) == 0
+    assert "samples held out" in words(capsys.readouterr().out)
 
 
 def written(tmp_path: Path, head: str, columns, mark: str = ",") -> Path:

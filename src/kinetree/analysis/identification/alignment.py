@@ -24,8 +24,10 @@ DELAY_GAIN = 25.0
 SWEEPS, STEPS = 3, 30
 BETTER = 1.5
 """The factor by which the residual must fall for the signs of torques to count as reversed."""
-POOR_FRAME, MOST_TURNED = 0.06, 8
-"""The residual above which zeros are tried, and the number of joints of which."""
+NOTHING, SURPRISE = 1e-4, 0.25
+"""The relative residual that counts as none; the logarithm of the factor for parameters that differ by their size."""
+POOR_FRAME, MOST_TURNED = 0.05, 8
+"""The residual above which zeros of two joints are tried, and the number of joints of which."""
 ALONE = 0.8
 """The factor by which the residual must fall for the sign or zero of a single joint."""
 BETTER_FRAME = 0.95
@@ -38,7 +40,7 @@ ALIKE, UNLIKE = 0.9, 0.8
 """Correlations of a torque with that of another joint of the model and of its own, by which it seems swapped."""
 NEAR_MODEL = 0.05
 """The relative residual that counts as much as parameters that differ from the model's by their own size."""
-TRIED_TIMES, POOR, CLEARLY = 500, 0.01, 0.75
+TRIED_TIMES, POOR, CLEARLY = 300, 0.01, 0.75
 """Times by which signs and zeros of positions are tried; the relative residual above which they are; the factor by
 which the residual must fall."""
 LOSSY = 0.3
@@ -287,7 +289,7 @@ def found_positions(
     given = toward**2 * base.values
 
     def misfit(sign: Numbers, zero: Numbers) -> float:
-        """Return the residual, relative to torques, of the best signs or gains, and parameters near the model's."""
+        """Return the geometric mean of relative residuals, of the best signs or gains, times a factor for surprise."""
         Y = CompiledMechanism.regressor(system, sign * q + zero, sign * qd, sign * qdd)[:, measured.driven][..., kept]
         A = np.hstack([(Y * sign[measured.driven][:, None])[use], plain]) * weights
         H = A.T @ A + np.diag(toward**2)
@@ -303,9 +305,10 @@ def found_positions(
         else:
             k = signs[int(np.argmin(np.einsum("ij,jk,ik->i", signs, G, signs) - 2.0 * signs @ g))]
         beta = inverse @ (AE @ k + given)
-        left = (A @ beta - E @ k) / np.maximum(np.abs(k), 0.1)[joint]
-        off = toward * (beta - base.values)
-        return math.sqrt(float(left @ left + off @ off) / m)
+        left = ((A @ beta - E @ k) / np.maximum(np.abs(k), 0.1)[joint]) ** 2
+        off = (beta - base.values) / near
+        each = np.array([left[joint == n].sum() for n in range(m)])
+        return math.exp(0.5 * float(np.log(each + NOTHING**2).mean()) + SURPRISE * float(off @ off) / len(kept))
 
     first = best = misfit(sign, zero)
     if first < POOR or len(q) < 5 * len(base):
@@ -318,7 +321,7 @@ def found_positions(
     turning = [k for k, (_, _, unit) in enumerate(axis_names(system.mechanism, 1)) if unit == "rad"]
     ways = list(itertools.product((1.0, -1.0), (0.0, 0.5, -0.5, 1.0)))
     for several in (1, 2, 1):
-        if best < POOR_FRAME:
+        if several == 2 and best < POOR_FRAME and (sign > 0.0).all() and not zero.any():
             break
         for joints_ in itertools.combinations(turning[:MOST_TURNED], several):
             for chosen in itertools.product(ways, repeat=several):
@@ -338,7 +341,7 @@ def found_positions(
         turned = ", ".join(labels[k] for k in np.flatnonzero(sign < 0.0).tolist())
         findings.append(
             f"positions of {turned} count the other way round than joints of the model; they are reversed (the "
-            f"residual falls from {100.0 * first:.0f} % to {100.0 * best:.0f} %)"
+            f"residual falls by a factor of {first / best:.1f})"
         )
     for k in np.flatnonzero(zero).tolist():
         findings.append(f"{labels[k]} has its zero {math.degrees(zero[k]):.0f} degrees from that of the model")

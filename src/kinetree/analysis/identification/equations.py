@@ -140,19 +140,23 @@ class Measured:
             parts.append(tuple(low_pass(x, slow, quick)[own - seen.start] for x in both))
         W, loads = (np.concatenate([x[k] for x in parts]) for k in (0, 1))
         effort = low_pass(effort, slow, quick)
-        use = ~ends & ~self._resting(qd, slow)
+        use = ~ends & ~self._resting(q, qd, slow)
         signal, raw = Shifted.of(t, effort), effort[inside]
         t, q, qd, qdd = (x[inside] for x in (t, q, qd, qdd))
         return Rows(which, t, q, qd, qdd, W, loads, signal, raw, use[inside], cutoff)
 
-    def _resting(self, qd: Numbers, rate: float) -> Any:
-        """Return where the measured joints rest [n, m], by long enough times at low speed."""
-        qd = np.abs(qd[:, self.driven])
-        low = qd < REST * qd.max(axis=0, initial=0.0)
+    def _resting(self, q: Numbers, qd: Numbers, rate: float) -> Any:
+        """Return where the measured joints rest [n, m]: where they hardly move in a while, before and after."""
+        if "coulomb" not in self.base.columns or self.system.nq != self.system.nv:
+            return np.zeros((len(q), len(self.driven)), dtype=bool)
         half = math.ceil(REST_TIME * rate / 2.0)
+        n = np.arange(len(q))
+        first, last = np.maximum(n - half, 0), np.minimum(n + half, len(q) - 1)
+        moved = np.abs(q[last] - q[first])[:, self.driven] * rate / (last - first)[:, None]  # noise has no part in it
+        low = moved < REST * np.abs(qd[:, self.driven]).max(axis=0, initial=0.0)
         rest = _near(~_near(~low, half), half)
         rest[:, rest.mean(axis=0) > ALWAYS] = False
-        return rest if "coulomb" in self.base.columns else np.zeros_like(rest)
+        return rest
 
     def _regressors(self, q: Numbers, qd: Numbers, qdd: Numbers, load: Body | None) -> tuple[Numbers, Numbers]:
         """Return the kept columns [n, m, b] and the torques of a known load [n, m]."""

@@ -261,11 +261,11 @@ def identify(
     W, effort, loads, joint = stacked(training, shift)
     names = tuple(base.names[k] for k in base.kept)
     solution = estimate(W, known[joint] * effort - loads, joint, method, names)
+    _notice_unused([*training, *held], labels, findings)
+    _notice(solution, names, findings)
+    pi, masses = _all_parameters(system, base, solution, chosen, consistent)  # with the gains as they are
     if found is not None:
         solution = replace(solution, covariance=found.covariance)
-    _notice_unused(training, labels, findings)
-    _notice(solution, names, findings)
-    pi, masses = _all_parameters(system, base, solution, chosen, consistent)
     units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(m, 1)]
     fitted, unseen = (tuple(_fit(r, base, pi, known, shift) for r in part) for part in (training, held))
     return Identification(

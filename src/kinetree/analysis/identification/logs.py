@@ -262,8 +262,9 @@ def _without_dates(line: str) -> str:
 
 def _words(name: str) -> list[str]:
     """Return the words of a column's name in lower case, with numbers apart: "actualQ_3 [rad]" is actual, q, 3, rad."""
-    name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name.replace("%", f" {PERCENT} "))
-    name = re.sub(r"\b([Nkcm]?N) ?[.*]? ?(m|mm)\b(?=[\])]|$)", r"\1\2", name)  # "N m", "N.m"
+    name = re.sub(r"\bmA\b", "ma", name.replace("%", f" {PERCENT} "))
+    name = re.sub(r"\b([kcm]?N) ?[.*]? ?(mm?)\b", lambda x: (x[1] + x[2]).lower(), name)  # "N m", "N.m"
+    name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     return re.findall(r"[a-z]+|\d+", name.lower())
 
 
