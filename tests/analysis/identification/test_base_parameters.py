@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -141,6 +142,26 @@ def test_groupings_are_named():
     sums = {x.split(" ")[0]: x for x in kt.load("stanford").base_parameters().groupings}
     assert sums["link3.m"] == "link3.m + link4.m + link5.m + link6.m"
     assert sums["link2.Ixz"] == "link2.Ixz - link3.Ixy"
+
+
+def test_groupings_as_formulas():
+    """Read groupings with lengths as symbols, those of textbooks, and compare all of an arm with its numbers."""
+    assert kt.load("planar_3r").base_parameters(symbolic=True).formulas[:4] == (
+        "link1.mx + x2 link2.m + x2 link3.m", "link1.my", "link1.Izz + x2^2 link2.m + x2^2 link3.m",
+        "link2.mx + x3 link3.m",
+    )  # fmt: skip
+    arm = kt.load("puma560")
+    base = arm.base_parameters(symbolic=True)
+    values = {f"{letter}{k}": x for k, j in enumerate(arm.joints, 1) for letter, x in zip(
+        "xyz", j.placement.translation, strict=True)}  # fmt: skip
+    pi = dict(zip(base.names, arm.dynamic_parameters(), strict=True))
+    for text, value in zip(base.formulas, base.values, strict=True):
+        known = {n.replace(".", "_"): x for n, x in pi.items()} | values
+        code = re.sub(r"(?<=[a-z0-9])\.(?=[A-Za-z])", "_", text)  # link1.mx, but not 0.5
+        code = re.sub(r"(?<=[\w)]) (?=[\w(])", " * ", code).replace("^", "**")
+        assert_close(eval(code, {}, known), value, 1e-9 * max(1.0, abs(value)), text)
+    with pytest.raises(InputError, match="has loops or free parameters; formulas are those of trees with numbers"):
+        kt.load("four_bar").base_parameters(actuated="crank", symbolic=True)
 
 
 def test_sizes_do_not_matter():

@@ -224,6 +224,53 @@ def test_bad_recordings(change, message):
         kt.identify(ARM, replace(kt.Recording(T, Q, QD, QDD, TAU), **change), **EXACT)
 
 
+def test_what_a_motion_does_not_determine_stays_as_it_is():
+    """Hold a joint still, and keep its friction as it is in the model, with the torques of the others."""
+    t, q, qd, qdd = motion(4000, 3)
+    q, qd, qdd = (x * [1.0, 1.0, 0.0] for x in (q, qd, qdd))
+    recording = kt.Recording(t, q, qd, qdd, torques(q, qd, qdd))
+    found = kt.identify(ARM, recording, undetermined="model", **EXACT)
+    line = next(x for x in found.findings if x.startswith("the motion does not determine"))
+    assert "j2.viscous" in line and "they keep the values of the model; move all joints" in line
+    assert (found.relative_residuals[:2] < 1e-6).all()
+    assert (found.margins > 0.0).all()
+    at = found.base.names.index("j2.viscous")
+    assert found.parameters[at] == pytest.approx(ARM.dynamic_parameters(COLUMNS)[at], abs=1e-3)
+    with pytest.raises(InputError, match="undetermined is 'skip'; expected 'raise' or 'model'"):
+        kt.identify(ARM, recording, undetermined="skip")
+
+
+def test_masses_at_points():
+    """Fit masses at points and find that they are positive, and move like the bodies."""
+    found = kt.identify(ARM, kt.Recording(T, Q, QD, QDD, TAU), consistent="points", columns=COLUMNS)
+    assert_close(found.base.of(found.parameters), BASE, 1e-6 * np.abs(BASE).max(), "parameters")
+    assert (found.margins > 0.0).all()
+    assert [x.body for x in found.point_masses] == [b.name for b in ARM.bodies]
+    for body, points in zip(found.system.bodies, found.point_masses, strict=True):
+        m, r = points.masses, points.points
+        assert (m > 0.0).all()
+        assert_close(m.sum(), body.mass, 1e-9 * body.mass, "mass")
+        assert_close(m @ r / m.sum(), body.com, 1e-9, "center of mass")
+        away = r - m @ r / m.sum()
+        inertia = np.einsum(
+            "k,kij->ij", m, (away**2).sum(axis=1)[:, None, None] * np.eye(3) - np.einsum("ki,kj->kij", away, away)
+        )
+        xx, yy, zz, xy, yz, zx = body.inertia
+        assert_close(inertia, [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]], 1e-9 * inertia.max(), "inertia")
+
+
+def test_friction_that_differs_by_direction_and_at_low_speed():
+    """Identify all sorts of friction exactly, and refuse nothing that a mechanism has no place for."""
+    sorts = (*COLUMNS, "stribeck", "asymmetry")
+    more = np.append(TRUE, [0.7, 0.5, 0.9, 0.2, -0.3, 0.1])
+    tau = ARM.regressor(Q, QD, QDD, columns=sorts) @ more
+    found = kt.identify(ARM, kt.Recording(T, Q, QD, QDD, tau), columns=sorts, consistent="log-cholesky")
+    assert_close(found.parameters[-6:], more[-6:], 1e-9, "stribeck and asymmetry")
+    new = motion(20, 8)[1:]
+    expected = ARM.regressor(*new, columns=sorts) @ more
+    assert_close(found.predict(*new), expected, 1e-6 * np.abs(expected).max(), "prediction")
+
+
 def test_bad_options():
     """Read what is wrong with options, and the remedy."""
     data = kt.Recording(T, Q, QD, QDD, TAU)

@@ -32,6 +32,8 @@ EDGE = 1.0
 """The part of a piece that is left out at both ends, where filters start and end, in periods of the cutoff."""
 REST, REST_TIME = 0.005, 0.15
 """The part of a joint's largest speed below which it rests, if it does for that time [s]: friction is anything then."""
+STILL = 1e-3
+"""The largest speed [rad/s, m/s] of a joint that does not move at all."""
 ALWAYS = 0.95
 """The part of rows at rest above which a joint does not move at all, and is treated as if it did."""
 CAPPED, MOST_CAPPED = 0.003, 0.6
@@ -153,7 +155,8 @@ class Measured:
         n = np.arange(len(q))
         first, last = np.maximum(n - half, 0), np.minimum(n + half, len(q) - 1)
         moved = np.abs(q[last] - q[first])[:, self.driven] * rate / (last - first)[:, None]  # noise has no part in it
-        low = moved < REST * np.abs(qd[:, self.driven]).max(axis=0, initial=0.0)
+        fastest = np.abs(qd[:, self.driven]).max(axis=0, initial=0.0)
+        low = (moved < REST * fastest) & (fastest > STILL)
         rest = _near(~_near(~low, half), half)
         rest[:, rest.mean(axis=0) > ALWAYS] = False
         return rest

@@ -16,6 +16,8 @@ METHODS = ("ols", "wls", "irls")
 """Ordinary least squares; weights by the noise of each joint; these, and less weight for outliers."""
 HUBER = 1.345
 """The residual, in deviations, above which its weight falls: without outliers, deviations grow by 2.5 %."""
+HOLDING = 1e-4
+"""The weight of the model's parameters where the motion does not determine them, in parts of the size of columns."""
 ROUNDS = 50
 SETTLED = 1e-6
 """The change of weights, in parts of them, at which reweighting ends."""
@@ -85,19 +87,38 @@ def estimate(W: Numbers, tau: Numbers, joint: Indices, method: str, names: tuple
     return Estimate(values, covariance, noise * np.sqrt(freedom), condition, robust)
 
 
-def require_excitation(W: Numbers, names: tuple[str, ...]) -> None:
-    """Raise an InputError that names parameters which the rows do not determine."""
+def undetermined(W: Numbers, names: tuple[str, ...]) -> list[str]:
+    """Return parameters which the rows do not determine, the worst first."""
     sizes = np.linalg.norm(W, axis=0)
     scaled = W / np.where(sizes > 0, sizes, 1.0)
     _, values, directions = np.linalg.svd(np.linalg.qr(scaled, mode="r"))
     if values[-1] > UNKNOWN * values[0]:
-        return
+        return []
     weak = np.abs(directions[values <= UNKNOWN * values[0]]).max(axis=0)
-    listed = [names[k] for k in np.argsort(-weak) if weak[k] > 0.1]
+    return [names[k] for k in np.argsort(-weak) if weak[k] > 0.1]
+
+
+def require_excitation(W: Numbers, names: tuple[str, ...]) -> None:
+    """Raise an InputError that names parameters which the rows do not determine."""
+    listed = undetermined(W, names)
+    if not listed:
+        return
     more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
     raise InputError(
         f"the motion does not determine {', '.join(listed[:6])}{more}: too little excitation; move all joints, in "
         "several poses and at different accelerations, such as along kt.excitation(arm)"
+    )
+
+
+def held(W: Numbers, tau: Numbers, joint: Indices, model: Numbers) -> tuple[Numbers, Numbers, Indices]:
+    """Return the equations with a light one for each parameter: that it is the model's, where the others do not say."""
+    size = np.linalg.norm(W, axis=0)
+    weight = HOLDING * np.maximum(size, np.median(size[size > 0.0]) if size.any() else 1.0)
+    count = int(joint.max()) + 1
+    return (
+        np.vstack([W, np.diag(weight)]),
+        np.append(tau, weight * model),
+        np.append(joint, np.arange(len(model)) % count),
     )
 
 

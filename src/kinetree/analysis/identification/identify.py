@@ -44,7 +44,8 @@ from .consistency import (
 )
 from .consistency import consistent as consistent_parameters
 from .equations import Measured, Rows, stacked
-from .estimates import Estimate, estimate
+from .estimates import Estimate, estimate, held
+from .estimates import undetermined as unknown_parameters
 from .recordings import Data, recordings_of
 
 DEFAULT_COLUMNS = ("viscous", "coulomb", "offset", "armature")
@@ -201,6 +202,7 @@ def identify(
     gains: ArrayLike | Mapping[str, float] | None = None,
     validation: float | Data = VALIDATION,
     signs: bool = False,
+    undetermined: str = "raise",
 ) -> Identification:
     """Return the parameters of a mechanism that fit recorded motions and torques, checked on held-out data.
 
@@ -212,7 +214,8 @@ def identify(
     `longest_delay` [s], are estimated and removed. `gains` are torques per unit of current; without them they are
     estimated from recordings with known loads, or in proportion to the masses of the model. `validation` is the part of
     the data that is held out, or further recordings. With `signs`, torques and positions of joints that count the other
-    way round than the model, and zeros a quarter turn away, are found and changed.
+    way round than the model, and zeros a quarter turn away, are found and changed. With undetermined="model", those
+    parameters that the motion does not determine keep the values of the model, instead of an error.
     """
     m = system.mechanism
     if m.free_parameters:
@@ -225,6 +228,8 @@ def identify(
         cutoff = positive(cutoff, "cutoff")
     if consistent is not None and consistent not in FITS:
         raise InputError(f"consistent is {consistent!r}; expected 'sdp', 'log-cholesky', 'points' or None")
+    if undetermined not in ("raise", "model"):
+        raise InputError(f"undetermined is {undetermined!r}; expected 'raise' or 'model'")
     recordings = recordings_of(data)
     findings: list[str] = []
     base = base_parameters(system, chosen, actuated=actuated)
@@ -238,7 +243,7 @@ def identify(
         if (sign < 0.0).any() or zero.any():
             frame = sign, zero
             rows = measured.rows(recordings, "recording", [], frame)
-    training, held = _divided(measured, rows, validation, findings, frame)
+    training, unseen_rows = _divided(measured, rows, validation, findings, frame)
     currents = [r.current is not None for r in recordings]
     if any(currents) and not all(currents):
         raise InputError("some recordings have currents and others torques; identify them one after the other")
@@ -260,14 +265,22 @@ def identify(
             known = found.values
     W, effort, loads, joint = stacked(training, shift)
     names = tuple(base.names[k] for k in base.kept)
-    solution = estimate(W, known[joint] * effort - loads, joint, method, names)
-    _notice_unused([*training, *held], labels, findings)
+    tau = known[joint] * effort - loads
+    if undetermined == "model" and (unknown := unknown_parameters(W, names)):
+        more = f" and {len(unknown) - 6} more" if len(unknown) > 6 else ""
+        findings.append(
+            f"the motion does not determine {', '.join(unknown[:6])}{more}: they keep the values of the model; move "
+            "all joints, in several poses and at different accelerations, such as along kt.excitation(arm)"
+        )
+        W, tau, joint = held(W, tau, joint, base.values)
+    solution = estimate(W, tau, joint, method, names)
+    _notice_unused([*training, *unseen_rows], labels, findings)
     _notice(solution, names, findings)
     pi, masses = _all_parameters(system, base, solution, chosen, consistent)  # with the gains as they are
     if found is not None:
         solution = replace(solution, covariance=found.covariance)
     units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(m, 1)]
-    fitted, unseen = (tuple(_fit(r, base, pi, known, shift) for r in part) for part in (training, held))
+    fitted, unseen = (tuple(_fit(r, base, pi, known, shift) for r in part) for part in (training, unseen_rows))
     return Identification(
         base, solution.values, solution.deviations, solution.covariance, pi,
         with_dynamic_parameters(system, pi, chosen), tuple(labels), tuple(units[k] for k in driven),

@@ -85,7 +85,8 @@ def identify(
     found = find(
         system, recording, method=method, consistent=None if consistent == "none" else consistent, cutoff=cutoff,
         columns=() if columns == "none" else [x.strip() for x in columns.split(",")], delays=delays,
-        actuated=actuated or None, signs=True, gains=torques, validation=VALIDATION if held is None else held,
+        actuated=actuated or None, signs=True, undetermined="model", gains=torques,
+        validation=VALIDATION if held is None else held,
     )  # fmt: skip
     console = make_console()
     text, *rest = found.display()
