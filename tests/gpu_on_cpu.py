@@ -127,7 +127,7 @@ def run_kernel(kernel: Kernel, arguments, *, dtype: str = "float64") -> list[np.
     arrays = [np.asarray(x, dtype) for x in arguments]
     given = list(zip(kernel.arguments, arrays, strict=False))
     count = max(len(x) for a, x in given if x.ndim > len(a.shape))
-    extent = next(len(x) for a, x in given if a.shape == ("t",))
+    extent = next((len(x) for a, x in given if a.shape == ("t",)), 0)
     for a in kernel.arguments[inputs:]:
         shape = [extent if d == "t" else int(d) for d in a.shape]
         arrays.append(np.moveaxis(np.full((*shape, count), np.nan, dtype), -1, 0))

@@ -399,6 +399,16 @@ class System(CompiledMechanism):
 
         return architecture(self, **options)
 
+    def stepper(self, *, dt: float, substeps: int = 1, **options) -> Any:
+        """Return a time step as a function, `q, qd = step(q, qd, tau)`: one native call, without preparation.
+
+        It advances by `dt` [s] in so many `substeps`, and gives the bits of `kt.simulate` with the same steps. Without
+        `control`, or with "torque", the torques tau are an argument that is held over the step. Arrays may have any
+        leading axes, `out`, `threads`, and `parameters` of each sample. Options, as those of `simulate`: `control` (()
+        for none), `forces`, `passive`, `contacts`, `parameters`, `method` with fixed steps, and `loops`.
+        """
+        return picture("stepper")(self, dt=dt, substeps=substeps, **options)
+
     def cycle(self, drive: str, *, speed: float, **options):
         """Return a closed cycle of a mechanism with one degree of freedom, driven at constant speed [rad/s].
 

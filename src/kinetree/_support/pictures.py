@@ -26,6 +26,7 @@ PLACES = {
     "run_page": "page.writer",
     "save_load_report": "reports.load_report_page",
     "solutions_plot": "plots.pose_plots",
+    "stepper": "simulation.stepping",
     "study_plot": "plots.study_plots",
     "study_report": "reports.study_report_page",
     "system_html": "plots.notebook",

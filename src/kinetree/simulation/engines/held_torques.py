@@ -106,21 +106,27 @@ def _stepper(problem: Problem) -> Stepper:
     return stepper_of(problem.mechanism, program, scheme)
 
 
-class _HeldTorque:
+class HeldTorque:
     """The controller of a compiled run whose torques are a separate input."""
 
     def __init__(self, count: int) -> None:
+        """Declare the input."""
         self.inputs = (Array(HELD, (count,)),)
 
     def torque(self, now: Instant) -> list[Scalar]:
+        """Return the input."""
         return list(now.given[HELD])
 
 
 def with_held_torques(make: Callable[..., Program], mechanism: Mechanism, forces: Sequence[Force]) -> Program:
     """Return rates, a step or loads with parameters [free parameters, held torques]."""
-    program = make(mechanism, forces, _HeldTorque(mechanism.nv))
-    free = len(mechanism.free_parameters)
-    together = Array("parameters", (free + mechanism.nv,))
+    return held_as_parameters(make(mechanism, forces, HeldTorque(mechanism.nv)), mechanism)
+
+
+def held_as_parameters(program: Program, mechanism: Mechanism) -> Program:
+    """Return a Program with parameters [free parameters, held inputs]."""
+    free, count = len(mechanism.free_parameters), sum(a.size for a in program.inputs if a.name == HELD)
+    together = Array("parameters", (free + count,))
     others = [a for a in program.inputs if a.name not in (HELD, together.name)]
     return program.with_inputs((*others[:3], together, *others[3:]), {HELD: (together.name, free)})
 

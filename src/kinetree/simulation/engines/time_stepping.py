@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from ...compiler.lanes.form import Kernel, Kind
 from ...compiler.lower.contacts import candidate_names
 from ...contact_geometry.cone import DOUBTFUL
 from ...errors import Advice, InputError
+from ...model.mechanism import Mechanism
 from ...model.scales import characteristic_length
+from ..acting.instants import Controller, Force
 from ..acting.rates import uncentering
+from ..closing import Loops
 from ..contact.cone_programs import IMPULSE
 from ..contact.cone_solves import ConeSolver, larger
 from ..contact.cone_sweeps import Entries
@@ -25,7 +29,7 @@ from ..contact.slots import ManyContacts, Slots
 from ..contact.touching import motion_of_contacts, refuse_depth
 from ..events import Watch
 from ..methods.fixed_steps import REPORT, SETTINGS, end_step, steps_between
-from ..methods.lane_states import RunsOfLanes
+from ..methods.lane_states import LaneStates, RunsOfLanes
 from ..methods.protocol import Centering
 from ..methods.stepper import Stepper, stepper_of
 from ..problem import Problem
@@ -33,6 +37,9 @@ from ..run_states import Run
 from .engine import Fields, Motion, Progress, onward_by, refuse_with_contacts, run
 from .gpu import in_blocks, refuse_on_gpu
 from .native import acting_on
+
+if TYPE_CHECKING:
+    from ...targets.ptx.driver import Device
 
 # --- Moreau's midpoint scheme in lanes, with impulses on Coulomb's cone; its Programs are those of contact/rates.py ---
 
@@ -67,8 +74,12 @@ class Moreau:
         self, program: Program, quaternions: Sequence[int], closing: Program | None, *, dtype: str, in_registers: bool
     ) -> Kernel:
         """Return (q0, qd0[, parameters], times, dt, skip, budget) -> (q, qd, q_end, qd_end, report): ContactRuns."""
-        runs = FewContacts(program, self, quaternions, closing, dtype)
-        return steps_between(runs, runs.step)
+        runs = ContactRuns(program, quaternions, closing, dtype)
+        return steps_between(runs, self.steps(runs, program, lambda: runs.shared["dt"][()]).step)
+
+    def steps(self, states: LaneStates, program: Program, longest: Callable[[], Value]) -> ContactSteps:
+        """Return the writer of steps in an unfinished kernel."""
+        return FewContacts(states, program, self, longest)
 
 
 @dataclass(frozen=True)
@@ -90,8 +101,14 @@ class ManyMoreau:
     ) -> Kernel:
         """Return the same kernel, for so many near contacts as the memory of a processor allows."""
         most = MOST_OF_A_THREAD if in_registers else MOST
-        runs = ManyContactRuns(program, self, quaternions, closing, dtype, most)
-        return steps_between(runs, runs.step)
+        runs = ContactRuns(program, quaternions, closing, dtype)
+        return steps_between(runs, self.steps(runs, program, lambda: runs.shared["dt"][()], most).step)
+
+    def steps(
+        self, states: LaneStates, program: Program, longest: Callable[[], Value], most: int = MOST
+    ) -> ContactSteps:
+        """Return the writer of steps, for at most so many near contacts."""
+        return ManyContactSteps(states, program, self, longest, most)
 
 
 LOWEST = 0
@@ -106,56 +123,41 @@ PASSING = 2
 """The number of measures that start again at each output."""
 
 
-class ContactRuns(RunsOfLanes):
-    """An unfinished kernel of runs with contacts.
+class ContactSteps:
+    """The writer of steps with contacts in an unfinished kernel.
 
-    The velocities of its state are followed by the impulses of the last step, where the solution of the next one
+    The velocities of a state are followed by the impulses of the last step, where the solution of the next one
     begins, and by its MEASURES. `found` has the results of the Programs, the changes of velocities from `pushed` on.
+    `longest` returns the length of the longest step.
     """
 
     found: Block
     pushed: int
 
     def __init__(
-        self,
-        program: Program,
-        rows: int,
-        centering: Centering | None,
-        quaternions: Sequence[int],
-        closing: Program | None,
-        dtype: str,
+        self, states: LaneStates, program: Program, method: Moreau | ManyMoreau, longest: Callable[[], Value]
     ) -> None:
-        """Declare the memory of the state."""
-        super().__init__("moreau", program, 1, quaternions, closing, dtype=dtype, shared=SETTINGS, report=REPORT)
-        self.rows, self.given, self.centering = rows, sum(a.size for a in program.inputs), centering
-        self.first = self.n - self.rows - len(MEASURES)
-        self.impulses, self.measures = Entries(self.y, self.first), Entries(self.y, self.first + self.rows)
+        """Find the impulses and the measures in the state."""
+        self.states, self.k, self.longest = states, states.k, longest
+        self.rows, self.centering = method.rows, method.centering
+        self.given = sum(a.size for a in program.inputs)
+        self.first = states.n - self.rows - len(MEASURES)
+        self.impulses, self.measures = Entries(states.y, self.first), Entries(states.y, self.first + self.rows)
 
     def push(self, h: Value, end: Value) -> None:
         """Write the impulses of a step, its measures, and the changes of velocities."""
         raise NotImplementedError
 
-    def keep(self, index) -> None:
-        """Write the state of all lanes to the outputs at an index, and start new measures.
-
-        The first state of a call may lie between two outputs: its measures go on.
-        """
-        super().keep(index)
-        k, zero = self.k, self.k.constant(0.0, Kind.LANE)
-        between = k.constant(False, Kind.FLAG) if isinstance(index, Value) else self.shared["skip"][()] > 0.5
-        for i in range(PASSING):
-            self.measures[i] = between.where(self.measures[i], zero)
-
     def step(self, begin: Value, h: Value, m: Value) -> None:
         """Write a step."""
-        k, number = self.k, self.k.number(m)
-        self.copy(self.y, self.inputs, shift=1)
-        self.inputs[0] = begin + (number + 0.5) * h
-        self.inputs[self.given - 2], self.inputs[self.given - 1] = h, self.shared["dt"][()]
-        k.call("rates", self.inputs, self.found)
+        k, states, number = self.k, self.states, self.k.number(m)
+        states.copy(states.y, states.inputs, shift=1)
+        states.inputs[0] = begin + (number + 0.5) * h
+        states.inputs[self.given - 2], states.inputs[self.given - 1] = h, self.longest()
+        k.call("rates", states.inputs, self.found)
         self.push(h, begin + (number + 1.0) * h)
-        k.call("ending", self.found, self.y)
-        end_step(self, self.centering, begin + (number + 1.0) * h)
+        k.call("ending", self.found, states.y)
+        end_step(states, self.centering, begin + (number + 1.0) * h)
 
     def measure(self, found: Sequence[Value], end: Value) -> None:
         """Write the larger of the residuals of this step and of those before, and the steps in doubt."""
@@ -164,30 +166,28 @@ class ContactRuns(RunsOfLanes):
             felt[i] = larger(now, felt[i])
         _, _, count, worst, when = (felt[i] for i in range(len(MEASURES)))
         now = larger(*found)
-        doubtful, more = ~(now <= DOUBTFUL[self.dtype]), ~(now <= worst)
+        doubtful, more = ~(now <= DOUBTFUL[self.states.dtype]), ~(now <= worst)
         felt[2] = doubtful.where(count + 1.0, count)
         felt[3] = (doubtful & more).where(now, worst)
         felt[4] = (doubtful & more).where(end, when)
 
 
-class FewContacts(ContactRuns):
-    """Runs with few contacts, whose Programs have operations for each; they are those of contact/rates.py."""
+class FewContacts(ContactSteps):
+    """Steps with few contacts, whose Programs have operations for each; they are those of contact/rates.py."""
 
-    def __init__(
-        self, program: Program, method: Moreau, quaternions: Sequence[int], closing: Program | None, dtype: str
-    ) -> None:
+    def __init__(self, states: LaneStates, program: Program, method: Moreau, longest: Callable[[], Value]) -> None:
         """Declare the memory of the cone problem."""
-        super().__init__(program, method.rows, method.centering, quaternions, closing, dtype)
+        super().__init__(states, program, method, longest)
         k, arrays = self.k, method.ending.inputs
         k.programs |= {"meeting": method.meeting, "pushing": method.pushing, "ending": method.ending}
         self.met, self.pushed = (sum(a.size for a in x.inputs) for x in (method.meeting, method.pushing))
         self.found = k.block("found", sum(a.size for a in arrays))
-        self.solver = ConeSolver(k, self.found, arrays, dtype)
+        self.solver = ConeSolver(k, self.found, arrays, states.dtype)
 
     def push(self, h: Value, end: Value) -> None:
         """Write the impulses of the lanes with contacts that would close, and the changes of velocities by them."""
         k, zero, pressed = self.k, self.k.constant(0.0, Kind.LANE), self.found[LOWEST] < 0.0
-        speeds = self.first - self.nq
+        speeds = self.first - self.states.nq
         with k.loop(speeds) as j:
             self.found[j + self.pushed] = zero
         with k.loop(self.rows) as i:
@@ -203,28 +203,42 @@ class FewContacts(ContactRuns):
                 self.impulses[i] = self.solver.p[i]
 
 
-class ManyContactRuns(ContactRuns):
-    """Runs with many contacts, in loops over those that are near their surfaces."""
+class ManyContactSteps(ContactSteps):
+    """Steps with many contacts, in loops over those that are near their surfaces."""
 
     def __init__(
-        self,
-        program: Program,
-        method: ManyMoreau,
-        quaternions: Sequence[int],
-        closing: Program | None,
-        dtype: str,
-        most: int,
+        self, states: LaneStates, program: Program, method: ManyMoreau, longest: Callable[[], Value], most: int
     ) -> None:
         """Declare the memory of at most so many contacts of a run that are near at the same time."""
-        super().__init__(program, method.rows, method.centering, quaternions, closing, dtype)
-        self.slots = Slots(self.k, method.contacts, dtype, most)
+        super().__init__(states, program, method, longest)
+        self.slots = Slots(self.k, method.contacts, states.dtype, most)
         self.found, self.pushed = self.slots.found, self.slots.pushed
 
     def push(self, h: Value, end: Value) -> None:
         """Write the impulses of the lanes with contacts that would close, and the changes of velocities by them."""
-        self.slots.push(h, self.shared["dt"][()], self.impulses)
+        self.slots.push(h, self.longest(), self.impulses)
         with self.k.when(self.k.any(self.slots.pressed.value)):
             self.measure(self.slots.residuals(), end)
+
+
+class ContactRuns(RunsOfLanes):
+    """An unfinished kernel of runs with contacts, whose states are those of ContactSteps."""
+
+    def __init__(self, program: Program, quaternions: Sequence[int], closing: Program | None, dtype: str) -> None:
+        """Declare the memory of the state."""
+        super().__init__("moreau", program, 1, quaternions, closing, dtype=dtype, shared=SETTINGS, report=REPORT)
+        self.measures = Entries(self.y, self.n - len(MEASURES))
+
+    def keep(self, index) -> None:
+        """Write the state of all lanes to the outputs at an index, and start new measures.
+
+        The first state of a call may lie between two outputs: its measures go on.
+        """
+        super().keep(index)
+        k, zero = self.k, self.k.constant(0.0, Kind.LANE)
+        between = k.constant(False, Kind.FLAG) if isinstance(index, Value) else self.shared["skip"][()] > 0.5
+        for i in range(PASSING):
+            self.measures[i] = between.where(self.measures[i], zero)
 
 
 FAST = 3.0
@@ -281,16 +295,28 @@ def run_time_steps(problem: Problem, watch: Watch | None, progress: Progress | N
 def contact_stepper(problem: Problem) -> Stepper:
     """Return the native time steps of a problem with contacts."""
     p = problem
-    given = p.mechanism, p.forces, p.control
+    return time_steps(p.mechanism, p.forces, p.control, p.loops, p.dtype, p.device)
+
+
+def time_steps(
+    mechanism: Mechanism,
+    forces: Sequence[Force],
+    control: Controller | None,
+    loops: Loops | None = None,
+    dtype: str = "float64",
+    device: Device | None = None,
+) -> Stepper:
+    """Return the native time steps of a mechanism with contacts."""
+    given = mechanism, forces, control
     method: Moreau | ManyMoreau
-    if len(candidate_names(p.mechanism)) <= FEW:
-        parts = contact_programs(*given, measures=len(MEASURES), dtype=p.dtype)
+    if len(candidate_names(mechanism)) <= FEW:
+        parts = contact_programs(*given, measures=len(MEASURES), dtype=dtype)
         method = Moreau(parts.meeting, parts.pushing, parts.ending)
     else:
-        parts = many_contacts(*given, measures=len(MEASURES), dtype=p.dtype)
+        parts = many_contacts(*given, measures=len(MEASURES), dtype=dtype)
         method = ManyMoreau(parts)
-    more, centering = method.rows + len(MEASURES), uncentering(p.mechanism)
-    made = stepper_of(p.mechanism, parts.moving, replace(method, centering=centering), p.loops, p.dtype, p.device)
+    more, centering = method.rows + len(MEASURES), uncentering(mechanism)
+    made = stepper_of(mechanism, parts.moving, replace(method, centering=centering), loops, dtype, device)
     closing = None if made.closing is None else widen_rates(made.closing, more)
     if centering is not None:
         method = replace(method, centering=replace(centering, uncenter=widen_rates(centering.uncenter, more)))

@@ -1,0 +1,96 @@
+"""Kernels of the lane language as functions of arrays: direct calls, `out`, threads, and errors of shapes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..compiler.ir.program import Array
+from ..compiler.lanes.form import Kernel
+from ..errors import InputError
+from ..targets import target
+from .arguments import call_error, refuse_masked
+from .cache import digest
+from .native import NativeKernel, direct_call, load_code, register
+from .threads import Pace, on_threads
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What errors and threads ask of the request of a function: its name and its precision."""
+
+    name: str
+    dtype: str = "float64"
+
+
+class KernelFunction:
+    """A kernel of float64 numbers as a function of its inputs, without an axis of times.
+
+    It has the attributes of a `Function` that errors, threads and direct calls need.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Load the code of a kernel, or compile it, and register it with NumPy."""
+        self.unit, self.name, self.request = kernel, kernel.name, Precision(kernel.name)
+        arrays = [Array(a.name, tuple(int(n) for n in a.shape)) for a in kernel.arguments]
+        self.inputs, self.outputs = arrays[: kernel.arity[0]], arrays[kernel.arity[0] :]
+        self.counts = (ctypes.c_int64 * 2)()
+        code = load_code(digest(kernel.hash, "float64", target().fingerprint()), lambda: kernel, "float64")
+        address, signature = code.find("kernel"), kernel.signature
+        self.gufunc = register(address, self.counts, kernel.name, signature, signature, kernel.arity, "float64", code)
+        self.kernel = NativeKernel(tuple(self.inputs), tuple(self.outputs), address, self.counts, code)
+        self.shares: dict[int, Callable[..., Any]] = {}
+
+    @property
+    def output(self) -> Array:
+        """The first output."""
+        return self.outputs[0]
+
+    @property
+    def executor(self) -> KernelFunction:
+        """What runs the samples: the function itself."""
+        return self
+
+    @cached_property
+    def pace(self) -> Pace:
+        """The time per sample in calls that threads of Python share."""
+        return Pace()
+
+    def failures(self) -> int:
+        """Return 0: a kernel reports no failures."""
+        return 0
+
+    def alone(self, arguments: tuple, out: Any) -> Any:
+        """Run in this thread, without checks."""
+        return self.gufunc(*arguments) if out is None else self.gufunc(*arguments, out=out)
+
+    def run(self, arguments: tuple, constants: tuple[np.ndarray, ...], out: Any, threads: int | None) -> Any:
+        """Run on arrays and, for the last inputs, constants; InputError for unsuitable ones."""
+        this: Any = self
+        shown: Any = _Shown(self, self.inputs[: len(self.inputs) - len(constants)])
+        refuse_masked(shown, arguments)
+        whole = arguments + constants
+        try:
+            if threads is None or threads == 1:
+                return self.alone(whole, out)
+            return on_threads(this, whole, out, threads)
+        except InputError:
+            raise
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise call_error(shown, arguments, out, error) from None
+
+    def direct(self, owner: Any, constants: tuple[np.ndarray, ...], fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of the inputs before the constants; it leaves unusual arguments to `fallback`."""
+        return direct_call(self.kernel, owner, "_call", "", constants, fallback) or fallback
+
+
+class _Shown:
+    """A function with the inputs that a caller gives, for errors."""
+
+    def __init__(self, function: KernelFunction, inputs: list[Array]) -> None:
+        self.name, self.request, self.inputs, self.outputs = function.name, function.request, inputs, function.outputs
