@@ -12,6 +12,12 @@ from .apps.lessons import lesson as lesson
 from .apps.walking.return_maps import PeriodicMotion as PeriodicMotion
 from .apps.walking.return_maps import ReturnMap as ReturnMap
 from .apps.walking.return_maps import periodic as periodic
+from .environments.tasks import Continuous as Continuous
+from .environments.tasks import Discrete as Discrete
+from .environments.tasks import Dynamics as Dynamics
+from .environments.tasks import Equations as Equations
+from .environments.tasks import Task as Task
+from .environments.vector import env as env
 from .errors import AssemblyError as AssemblyError
 from .errors import InputError as InputError
 from .errors import KinetreeError as KinetreeError

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..targets import target
 from .arguments import call_error, refuse_masked
 from .cache import digest
 from .native import NativeKernel, direct_call, load_code, register
-from .threads import Pace, on_threads
+from .threads import SUPPORTED, THREADS, Shared, thread_count
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,8 @@ class Precision:
 class KernelFunction:
     """A kernel of float64 numbers as a function of its inputs, without an axis of times.
 
-    It has the attributes of a `Function` that errors, threads and direct calls need.
+    It has the attributes of a `Function` that errors, threads and direct calls need. A direct call computes the samples
+    again if NumPy has to report an error, so that only kernels without changes in place take it.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -44,7 +44,7 @@ class KernelFunction:
         address, signature = code.find("kernel"), kernel.signature
         self.gufunc = register(address, self.counts, kernel.name, signature, signature, kernel.arity, "float64", code)
         self.kernel = NativeKernel(tuple(self.inputs), tuple(self.outputs), address, self.counts, code)
-        self.shares: dict[int, Callable[..., Any]] = {}
+        self.shares: dict[int, Shared] = {}
 
     @property
     def output(self) -> Array:
@@ -56,33 +56,28 @@ class KernelFunction:
         """What runs the samples: the function itself."""
         return self
 
-    @cached_property
-    def pace(self) -> Pace:
-        """The time per sample in calls that threads of Python share."""
-        return Pace()
-
-    def failures(self) -> int:
-        """Return 0: a kernel reports no failures."""
-        return 0
-
-    def alone(self, arguments: tuple, out: Any) -> Any:
-        """Run in this thread, without checks."""
-        return self.gufunc(*arguments) if out is None else self.gufunc(*arguments, out=out)
-
     def run(self, arguments: tuple, constants: tuple[np.ndarray, ...], out: Any, threads: int | None) -> Any:
         """Run on arrays and, for the last inputs, constants; InputError for unsuitable ones."""
-        this: Any = self
         shown: Any = _Shown(self, self.inputs[: len(self.inputs) - len(constants)])
         refuse_masked(shown, arguments)
         whole = arguments + constants
         try:
-            if threads is None or threads == 1:
-                return self.alone(whole, out)
-            return on_threads(this, whole, out, threads)
+            call = self.gufunc if threads is None or threads == 1 else self._on_threads(thread_count(threads))
+            return call(*whole) if out is None else call(*whole, out=out)
         except InputError:
             raise
         except (ValueError, TypeError, RuntimeError) as error:
             raise call_error(shown, arguments, out, error) from None
+
+    def _on_threads(self, threads: int) -> Callable[..., Any]:
+        """Return the gufunc on a number of threads: each sample is computed once, since kernels may change arrays."""
+        if not SUPPORTED:
+            return self.gufunc
+        if threads > THREADS.size or threads not in self.shares:
+            THREADS.start(threads)
+            this: Any = self
+            self.shares[threads] = self.shares.get(threads) or Shared(this, threads)
+        return self.shares[threads].once
 
     def direct(self, owner: Any, constants: tuple[np.ndarray, ...], fallback: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of the inputs before the constants; it leaves unusual arguments to `fallback`."""

@@ -179,6 +179,11 @@ class Shared:
         least.value, portion.value = LEAST_SHARE * 1e9, PORTION * 1e9
         return words
 
+    @property
+    def once(self) -> Callable[..., Any]:
+        """The gufunc of the function on threads, which computes each sample once even if NumPy reports an error."""
+        return self._loop
+
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
         """Run the function; results are new arrays unless they are given."""
         if out is None:
@@ -366,9 +371,7 @@ def _fit(places: Sequence[Any], outputs: Sequence[Array], lead: tuple[int, ...])
 
 def on_threads(function: Function, arguments: tuple, out: Any, threads: int) -> Any:
     """Run a batch on threads, 0 for all cores, if that shortens its time; no bit of the results depends on them."""
-    if type(threads) is not int or threads < 0:
-        threads = _number(threads)
-    threads = threads or _cores()
+    threads = thread_count(threads)
     call = function.shares.get(threads)
     if call is None or threads > THREADS.size:
         if not _is_native(function):
@@ -381,6 +384,13 @@ def on_threads(function: Function, arguments: tuple, out: Any, threads: int) -> 
 def _is_native(function: Function) -> bool:
     """Return whether native code runs all samples of a batch, and can share them with threads."""
     return SUPPORTED and isinstance(function.gufunc, np.ufunc)
+
+
+def thread_count(threads: Any) -> int:
+    """Return a number of threads, all cores for 0; InputError for anything that is not a number of them."""
+    if type(threads) is not int or threads < 0:
+        threads = _number(threads)
+    return threads or _cores()
 
 
 def _number(threads: Any) -> int:

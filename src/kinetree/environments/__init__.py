@@ -1,0 +1,1 @@
+"""Environments of learning: tasks whose reset, motion, observation and reward are one native call over a batch."""

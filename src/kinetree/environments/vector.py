@@ -1,0 +1,391 @@
+"""Environments as users hold them: a batch in native code, and Gymnasium's vector and single environments around it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import whole
+from .._support.optional import optional
+from ..errors import InputError, brief, unknown_name
+from ..runtime.kernels import KernelFunction
+from .kernels import LOST, M2, MODES, WORDS, Compilable, begin_kernel, step_kernel
+from .tasks import Continuous, Discrete, Task
+
+GOLDEN = 0x9E3779B97F4A7C15
+"""2^64 divided by the golden ratio: the difference between two states of SplitMix64."""
+
+
+def seeded_words(seeds: np.ndarray) -> np.ndarray:
+    """Return the words of the random numbers of seeds [n], [n, 6]: the output of SplitMix64 from each seed."""
+    with np.errstate(over="ignore"):
+        z = seeds.astype(np.uint64)[:, None] * np.uint64(0xD1342543DE82EF95) + np.uint64(GOLDEN) * np.arange(
+            1, WORDS + 1, dtype=np.uint64
+        )
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    return (z % np.uint64(M2 - 1)).astype(float) + 1.0  # none is zero, and all are below both moduli
+
+
+@lru_cache(maxsize=16)
+def _compiled(task: Task) -> Compilable:
+    return Compilable(task)
+
+
+class Batch:
+    """Environments of a task in one native call for a step, on arrays of NumPy, without any other package.
+
+    `lost` is the number of episodes that ended because a state, an observation or a reward was not finite.
+    """
+
+    def __init__(self, task: Task, num_envs: int, mode: str = "next_step", threads: int = 1) -> None:
+        """Compile a task, or read its code from the cache."""
+        if not isinstance(task, Task):
+            raise InputError(f"task is {brief(task)}; give a kt.Task, or the name of one: {', '.join(names())}")
+        if mode not in MODES:
+            raise unknown_name("autoreset mode", str(mode), MODES)
+        self.task, self.num_envs, self.mode = task, whole(num_envs, "num_envs"), mode
+        self.threads, self.lost = threads, 0
+        self.made = _compiled(task)
+        self._step, self._begin = KernelFunction(step_kernel(self.made, mode)), KernelFunction(begin_kernel(self.made))
+        n, o = self.num_envs, self.made.observed
+        _refuse_too_many(n, self.made.width + 2 * o + 8 + task.actions.size)
+        self._rows, self._final = np.zeros((n, self.made.width)), np.zeros((n, o))
+        self._ends, self._reward = np.zeros((2, n)), np.zeros(n)
+        self._terms = np.zeros((n, len(self.made.finish[1])))
+        self._begun = False
+
+    @property
+    def q(self) -> np.ndarray:
+        """The coordinates of all environments, [n, nq]: a view, which may be written."""
+        return self._part("q")
+
+    @property
+    def qd(self) -> np.ndarray:
+        """The velocities of all environments, [n, nv]: a view, which may be written."""
+        return self._part("qd")
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The numbers of steps of the present episodes, [n]."""
+        return self._part("steps")[:, 0]
+
+    @property
+    def parameters(self) -> np.ndarray:
+        """The free parameters of the mechanism in the present episodes, [n, np]."""
+        return self._part("parameters")
+
+    @property
+    def terms(self) -> dict[str, np.ndarray]:
+        """The terms of the reward of the last step by name, each [n]."""
+        names = self.made.finish[1]
+        if len(names) == 1:
+            return {names[0]: self._reward.copy()}
+        return {name: self._terms[:, k].copy() for k, name in enumerate(names)}
+
+    @property
+    def final(self) -> np.ndarray:
+        """The observations before the resets of the last step, [n, o], in the mode same_step."""
+        return self._final
+
+    def kept(self, name: str) -> np.ndarray:
+        """Return what the resets of the present episodes have drawn under a name, [n] or [n, size]."""
+        layout = self.made.layout
+        if name not in layout.kept:
+            raise unknown_name("value of the episode", name, layout.kept)
+        at, size = layout.kept[name]
+        part = self._part("kept")
+        return part[:, at] if size is None else part[:, at : at + size]
+
+    def _part(self, name: str) -> np.ndarray:
+        at, size = self.made.places[name]
+        return self._rows[:, at : at + size]
+
+    def reset(
+        self,
+        seed: int | np.integer | Sequence[int] | None = None,
+        mask: np.ndarray | None = None,
+        state: Mapping | None = None,
+    ) -> np.ndarray:
+        """Begin new episodes, all or those of a mask [n], and return the observations [n, o].
+
+        Environment i gets the seed `seed` + i, or its own of a sequence; without one, its random numbers go on. A
+        `state` has q and qd of the environments instead of those that are drawn.
+        """
+        n = self.num_envs
+        begins = np.ones(n) if mask is None else _mask(mask, n).astype(float)
+        chosen = begins > 0.5
+        if seed is not None or not self._begun:
+            words = seeded_words(self._seeds(seed))
+            at, size = self.made.places["words"]
+            some = chosen if self._begun else slice(None)
+            self._rows[some, at : at + size] = words[some]
+        self._begun = True
+        observation = np.empty((n, self.made.observed))
+        self._run(self._begin, (begins,), (self._rows, observation))
+        if state is not None:
+            self._place(state, chosen)
+            self._run(self._begin, (np.zeros(n),), (self._rows, observation))
+        return observation
+
+    def _seeds(self, seed: Any) -> np.ndarray:
+        if seed is None:
+            return np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
+        if isinstance(seed, int | np.integer):
+            if seed < 0:
+                raise InputError(f"seed is {seed}; give a whole number of at least 0")
+            return np.uint64(seed) + np.arange(self.num_envs, dtype=np.uint64)
+        found = np.asarray(seed)
+        if found.shape != (self.num_envs,) or found.dtype.kind not in "iu" or (found < 0).any():
+            raise InputError(f"seed is {brief(seed)}; give a whole number, or {self.num_envs} of them")
+        return found.astype(np.uint64)
+
+    def _place(self, state: Mapping, chosen: np.ndarray) -> None:
+        for name, value in state.items():
+            if name not in ("q", "qd"):
+                raise unknown_name("part of a state", str(name), ("q", "qd"))
+            part = self._part(name)
+            try:
+                given = np.broadcast_to(np.asarray(value, dtype=float), part.shape)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"{name} has shape {np.shape(value)}; expected {part.shape}, or {part.shape[1:]} for all"
+                ) from None
+            part[chosen] = given[chosen]
+
+    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Advance by a step; return observations [n, o], rewards, and whether episodes were terminated or cut off.
+
+        An environment whose state, observation or reward is not finite has the reward 0 and is cut off; `lost_now`
+        has those of the last step, and `lost` their number since the start.
+        """
+        if not self._begun:
+            raise InputError("call reset before step")
+        given = self._actions(actions)
+        observation, self._reward = np.empty((self.num_envs, self.made.observed)), np.empty(self.num_envs)
+        out = (self._rows, observation, self._reward, *self._ends)
+        out += (self._terms,) if self._terms.shape[1] > 1 else ()
+        out += (self._final,) if self.mode == "same_step" else ()
+        self._run(self._step, (given,), out)
+        terminated, truncated = self._ends > 0.5
+        self.lost += int(np.count_nonzero(self._ends[1] == LOST))
+        return observation, self._reward.copy(), terminated, truncated
+
+    @property
+    def lost_now(self) -> np.ndarray:
+        """Whether each environment was lost in the last step, since something was not finite, [n]."""
+        return self._ends[1] == LOST
+
+    def _actions(self, actions: Any) -> np.ndarray:
+        a, n = self.task.actions, self.num_envs
+        shape = (n,) if isinstance(a, Discrete) else (n, a.size)
+        try:
+            found = np.asarray(actions)
+        except (TypeError, ValueError):
+            found = np.empty(0, object)
+        kinds = "iu" if isinstance(a, Discrete) else "iuf"
+        if found.shape != shape or found.dtype.kind not in kinds:
+            what = "whole numbers" if isinstance(a, Discrete) else "numbers"
+            raise InputError(
+                f"actions have shape {found.shape} and type {found.dtype}; {self.task.name} takes {what} of shape "
+                f"{shape}"
+            )
+        if isinstance(a, Discrete) and found.size and (found.min() < 0 or found.max() >= a.count):
+            bad = int(np.flatnonzero((found < 0) | (found >= a.count))[0])
+            raise InputError(f"actions[{bad}] is {found[bad]}; {self.task.name} takes 0 to {a.count - 1}")
+        return found.astype(float)
+
+    def _run(self, function: KernelFunction, given: tuple, out: tuple) -> None:
+        with np.errstate(all="ignore"):  # environments that are not finite are counted
+            function.run(given, (), out, None if self.threads == 1 else self.threads)
+
+
+def _mask(mask: Any, n: int) -> np.ndarray:
+    found = np.asarray(mask)
+    if found.shape != (n,) or found.dtype != np.bool_:
+        raise InputError(f"the mask of a reset has shape {found.shape} and type {found.dtype}; expected bool of ({n},)")
+    return found
+
+
+def _refuse_too_many(n: int, numbers: int) -> None:
+    """Raise InputError for environments that do not fit into the memory of the machine."""
+    needed = 8.0 * n * numbers
+    most = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) if hasattr(os, "sysconf") else 2.0**62
+    if needed > most:
+        raise InputError(
+            f"num_envs is {n}: they take {needed / 2**30:.3g} GiB, and this machine has {most / 2**30:.3g} GiB; give "
+            f"at most {int(most / (8 * numbers))}"
+        )
+
+
+# --- Gymnasium's environments ---
+
+
+def env(
+    task: Task | str,
+    num_envs: int | None = None,
+    *,
+    device: str = "cpu",
+    autoreset: str = "next_step",
+    threads: int = 1,
+    dtype: Any = np.float32,
+) -> Any:
+    """Return environments of a task, or of a name in `kinetree.environments.robots.TASKS`, with Gymnasium's interface.
+
+    With `num_envs`, it is a gymnasium.vector.VectorEnv whose step is one native call on so many `threads` (0 for all
+    cores), otherwise a single gymnasium.Env. `autoreset` is "next_step", "same_step" or "disabled"; `dtype` is that of
+    observations. `.batch` has the states.
+    """
+    optional("gymnasium", "Environments", "learning")
+    if device != "cpu":
+        raise InputError(f"device is {brief(device)}; environments run on the CPU: give 'cpu'")
+    found = named_task(task) if isinstance(task, str) else task
+    vector, single = gymnasium_classes()
+    if num_envs is None:
+        return single(found, dtype)
+    return vector(Batch(found, num_envs, autoreset, threads), dtype)
+
+
+def names() -> list[str]:
+    """Return the names of the tasks that come with Kinetree."""
+    from .robots import TASKS
+
+    return list(TASKS)
+
+
+def named_task(name: str) -> Task:
+    """Return a task by name."""
+    from .robots import TASKS
+
+    if name not in TASKS:
+        raise unknown_name("task", name, TASKS)
+    return TASKS[name]()
+
+
+def _spaces(batch: Batch, dtype: Any) -> tuple[Any, Any]:
+    """Return the spaces of a single observation and a single action."""
+    from gymnasium import spaces  # pyright: ignore[reportMissingImports]
+
+    task, size = batch.task, batch.made.observed
+    bounds = []
+    for name, sign in (("low", -1.0), ("high", 1.0)):
+        given = getattr(task, name)
+        if given is not None and len(given) != size:
+            raise InputError(f"task {task.name!r} has {len(given)} numbers in {name}; it observes {size}")
+        bounds.append(np.full(size, sign * np.inf, dtype) if given is None else np.array(given, dtype))
+    a = task.actions
+    if isinstance(a, Discrete):
+        return spaces.Box(*bounds, dtype=dtype), spaces.Discrete(a.count)
+    assert isinstance(a, Continuous)
+    low, high = ((-1.0,) * a.size, (1.0,) * a.size) if a.scaled else (a.low, a.high)
+    space = spaces.Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
+    return spaces.Box(*bounds, dtype=dtype), space
+
+
+@cache
+def gymnasium_classes() -> tuple[type, type]:
+    """Return the classes of vector and single environments; they are made when Gymnasium is first needed."""
+    import gymnasium  # pyright: ignore[reportMissingImports]
+    from gymnasium.vector import AutoresetMode, VectorEnv  # pyright: ignore[reportMissingImports]
+    from gymnasium.vector.utils import batch_space  # pyright: ignore[reportMissingImports]
+
+    modes = {name: AutoresetMode[name.upper()] for name in MODES}
+
+    class Environments(VectorEnv):
+        """Environments of a task as Gymnasium's vector environment; `batch` has their states."""
+
+        def __init__(self, batch: Batch, dtype: Any) -> None:
+            """Make the spaces."""
+            self.batch, self.num_envs, self._dtype = batch, batch.num_envs, np.dtype(dtype)
+            self.metadata = {"render_modes": [], "autoreset_mode": modes[batch.mode]}
+            self.single_observation_space, self.single_action_space = _spaces(batch, dtype)
+            self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+            self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+        def reset(self, *, seed: Any = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
+            """Begin new episodes: see Batch.reset. Options: "reset_mask", "q" and "qd"."""
+            if isinstance(seed, int | np.integer):
+                super().reset(seed=int(seed))
+            mask, state = _options(options)
+            return self.batch.reset(seed, mask, state).astype(self._dtype, copy=False), {}
+
+        def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
+            """Advance all environments by a step. With same_step, infos have the observations before resets."""
+            b, infos = self.batch, {}
+            before = b.lost
+            found, rewards, terminated, truncated = b.step(actions)
+            done = None
+            if b.mode == "same_step" and (done := terminated | truncated).any():
+                final = np.full(self.num_envs, None, dtype=object)
+                for k in np.flatnonzero(done):
+                    final[k] = b.final[k].astype(self._dtype)
+                infos = {"final_obs": final, "_final_obs": done, "final_info": {}, "_final_info": done.copy()}
+            if b.lost > before:
+                lost = b.lost_now
+                infos |= {"lost": lost, "_lost": lost.copy()}
+            return found.astype(self._dtype, copy=False), rewards, terminated, truncated, infos
+
+    class Environment(gymnasium.Env):
+        """One environment of a task; `batch` has its state."""
+
+        def __init__(self, task: Task, dtype: Any = np.float32) -> None:
+            """Make the spaces."""
+            self.batch, self._dtype = Batch(task, 1, "disabled"), np.dtype(dtype)
+            self.metadata = {"render_modes": []}
+            self.observation_space, self.action_space = _spaces(self.batch, dtype)
+
+        def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
+            """Begin a new episode; options are "q" and "qd"."""
+            super().reset(seed=seed)
+            _, state = _options(options)
+            return self.batch.reset(seed, None, state)[0].astype(self._dtype, copy=False), {}
+
+        def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
+            """Advance by a step."""
+            found, rewards, terminated, truncated = self.batch.step(np.asarray(action)[None])
+            infos = {"lost": True} if self.batch.lost_now[0] else {}
+            return (
+                found[0].astype(self._dtype, copy=False),
+                float(rewards[0]),
+                bool(terminated[0]),
+                bool(truncated[0]),
+                infos,
+            )
+
+    return Environments, Environment
+
+
+def _options(options: dict | None) -> tuple[Any, dict | None]:
+    """Return the mask and the state of the options of a reset."""
+    given = dict(options or {})
+    mask = given.pop("reset_mask", None)
+    for name in given:
+        if name not in ("q", "qd"):
+            raise unknown_name("option of a reset", str(name), ("reset_mask", "q", "qd"))
+    return mask, given or None
+
+
+def register() -> None:
+    """Register all tasks with Gymnasium, as kinetree/NAME-v0; Gymnasium calls it by the entry point of the package."""
+    import gymnasium  # pyright: ignore[reportMissingImports]
+
+    for name in names():
+        gymnasium.register(
+            f"kinetree/{name}-v0",
+            entry_point="kinetree.environments.vector:_make",
+            vector_entry_point="kinetree.environments.vector:_make_many",
+            kwargs={"task": name},
+        )
+
+
+def _make(task: str, render_mode: str | None = None, **options: Any) -> Any:
+    return env(task, **options)
+
+
+def _make_many(task: str, num_envs: int = 1, render_mode: str | None = None, **options: Any) -> Any:
+    return env(task, num_envs, **options)

@@ -1,0 +1,408 @@
+"""Environments: seeds, modes of resets, Gymnasium's checks, delays, kept values, and what is not finite."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import kinetree as kt
+from assembler import assembled, needs_ptxas
+from kinetree.environments import kernels, vector
+from kinetree.environments.robots import TASKS
+from kinetree.environments.tasks import Continuous, Discrete, Dynamics, Equations, Task
+from kinetree.environments.vector import Batch, named_task, seeded_words
+from kinetree.errors import KinetreeError
+from kinetree.targets import target
+from same_bits import assert_same_bits
+from tolerance import assert_close
+
+QUICK = ("CartPole", "Acrobot", "Pendulum", "DoublePendulum", "ArmReach", "FourBar")
+
+
+def short(name: str, **fields) -> Task:
+    """Return a task of the catalog whose episodes end after some steps."""
+    return named_task(name).changed(**({"max_steps": 7} | fields))
+
+
+def actions(batch: Batch, rng: np.random.Generator, count: int | None = None) -> np.ndarray:
+    """Return random actions."""
+    n, a = count or batch.num_envs, batch.task.actions
+    return rng.integers(a.count, size=n) if isinstance(a, Discrete) else rng.uniform(-1.0, 1.0, (n, a.size))
+
+
+def point(**fields) -> Task:
+    """Return a task of a point on a line whose velocity is the action."""
+    given = {
+        "name": "Point",
+        "motion": Equations(1, 1, lambda now: ([now.q[0] + 0.1 * now.action[0]], [now.action[0]]), 0.1),
+        "actions": Continuous((-2.0,), (4.0,)),
+        "observation": ("q", "qd"),
+        "reward": lambda now: now.q[0],
+        "reset": lambda draw: {"q": [draw.uniform(-1.0, 1.0)]},
+        "max_steps": 5,
+    }
+    return Task(**(given | fields))
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_seeds_give_the_same_bits_in_any_batch_and_on_threads(name):
+    """Run 13 environments for 30 steps; the same seeds alone, in another batch and on threads give the same bits."""
+    task, rng = short(name), np.random.default_rng(0)
+    given = [actions(Batch(task, 13), rng) for _ in range(30)]
+
+    def run(batch: Batch, seed, rows: slice) -> list[np.ndarray]:
+        out = [batch.reset(seed)]
+        for a in given:
+            out += batch.step(a[rows])
+        return out
+
+    wanted = run(Batch(task, 13), 40, slice(None))
+    assert_same_bits(tuple(run(Batch(task, 13, threads=2), 40, slice(None))), tuple(wanted))
+    for rows, seed in ((slice(3, 4), 43), (slice(4, 13), 44)):
+        found = run(Batch(task, rows.stop - rows.start), seed, rows)
+        assert_same_bits(tuple(found), tuple(x[rows].copy() for x in wanted))
+    listed = run(Batch(task, 2), [52, 40], [12, 0])
+    assert_same_bits(tuple(listed), tuple(x[[12, 0]] for x in wanted))
+    assert np.isfinite(wanted[0]).all() and not np.array_equal(wanted[0][0], wanted[0][1])
+
+
+@pytest.mark.parametrize("name", ["CartPole", "FourBar"])
+@pytest.mark.parametrize("mode", ["next_step", "same_step"])
+def test_modes_of_resets_follow_from_masks(name, mode):
+    """Compare both modes with environments that are reset by hand, which draw the same random numbers."""
+    task, rng, n = short(name, max_steps=5), np.random.default_rng(1), 11
+    batch, plain = Batch(task, n, mode), Batch(task, n, "disabled")
+    assert_same_bits(batch.reset(9), plain.reset(9))
+    plain._part("steps")[:] = batch._part("steps")[:] = np.arange(n)[:, None] % 4.0
+    ended = np.zeros(n, bool)
+    for _ in range(20):
+        a = actions(batch, rng)
+        found, reward, terminated, truncated = batch.step(a)
+        if mode == "next_step":
+            due = ended.copy()
+            again = plain.reset(mask=due) if due.any() else None
+            kept = plain._rows[due].copy()
+            wanted = list(plain.step(a))
+            if again is not None:
+                plain._rows[due] = kept
+                for x, value in zip(wanted, (again[due], 0.0, False, False), strict=True):
+                    x[due] = value
+            ended = wanted[2] | wanted[3]
+        else:
+            wanted = list(plain.step(a))
+            done = wanted[2] | wanted[3]
+            assert_same_bits(batch.final, wanted[0].copy())
+            if done.any():
+                wanted[0][done] = plain.reset(mask=done)[done]
+        assert_same_bits((found, reward, terminated, truncated), tuple(wanted))
+    assert_same_bits(batch.q.copy(), plain.q.copy())
+
+
+@pytest.mark.parametrize("name", [x for x in TASKS if x not in ("Stewart", "Quadruped")])
+def test_gymnasiums_checks(name):
+    """Run Gymnasium's checks on single environments, whose warnings are about bounds of the spaces."""
+    gymnasium = pytest.importorskip("gymnasium")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from gymnasium.utils.env_checker import check_env
+
+        single = kt.env(name)
+        assert isinstance(single, gymnasium.Env)
+        check_env(single, skip_render_check=True)
+    assert all("infinity" in str(x.message) or "symmetric" in str(x.message) for x in caught)
+
+
+@pytest.mark.parametrize("mode", kernels.MODES)
+def test_vector_environments_of_gymnasium(mode):
+    """Step with all modes of resets: spaces, types, infos, and episode statistics by a wrapper."""
+    gymnasium = pytest.importorskip("gymnasium")
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+    envs = kt.env("CartPole", 16, autoreset=mode)
+    assert isinstance(envs, VectorEnv) and envs.metadata["autoreset_mode"] is AutoresetMode[mode.upper()]
+    assert envs.single_action_space == gymnasium.spaces.Discrete(2)
+    observation, infos = envs.reset(seed=3)
+    assert envs.observation_space.contains(observation) and infos == {}
+    assert envs.np_random_seed == 3
+    envs.action_space.seed(1)
+    counted = 0
+    for _ in range(80):
+        found, reward, terminated, truncated, infos = envs.step(envs.action_space.sample())
+        assert found.dtype == np.float32 and envs.observation_space.contains(found)
+        assert reward.shape == terminated.shape == truncated.shape == (16,) and terminated.dtype == bool
+        done = terminated | truncated
+        counted += done.sum()
+        assert ("final_obs" in infos) == (mode == "same_step" and bool(done.any()))
+        if "final_obs" in infos:
+            k = int(np.flatnonzero(done)[0])
+            assert envs.single_observation_space.contains(infos["final_obs"][k]) and infos["_final_obs"][k]
+            assert abs(infos["final_obs"][k][2]) > 0.2 and abs(found[k][2]) < 0.06
+        if mode == "disabled" and done.any():
+            observation, _ = envs.reset(options={"reset_mask": done})
+            assert (np.abs(observation[done]) < 0.05).all()
+            np.testing.assert_array_equal(observation[~done], found[~done])
+    assert counted > 16
+    if mode != "disabled":
+        recorded = RecordEpisodeStatistics(kt.env("CartPole", 16, autoreset=mode))
+        recorded.reset(seed=3)
+        for _ in range(60):
+            recorded.step(recorded.action_space.sample())
+        assert recorded.episode_count > 0
+
+
+def test_registered_tasks():
+    """Make environments by Gymnasium's names, single ones and vectors."""
+    gymnasium = pytest.importorskip("gymnasium")
+    vector.register()
+    assert gymnasium.make_vec("kinetree/Pendulum-v0", num_envs=3).num_envs == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        single = gymnasium.make("kinetree/Acrobot-v0")
+        observation, _ = single.reset(seed=1)
+        assert observation.shape == (6,) and len(single.step(1)) == 5
+
+
+def test_random_numbers_are_those_of_the_published_generator():
+    """Compare draws with the recursion in whole numbers of Python, and their distribution with the even one."""
+    task = point(reset=lambda draw: {"q": [draw.uniform()], "more": draw.uniform(0.0, 1.0, 3)})
+    batch = Batch(task, 500)
+    seeds = np.arange(500, dtype=np.uint64) + np.uint64(17)
+    batch.reset(17)
+    for k in (0, 3, 499):
+        x, y = [int(w) for w in seeded_words(seeds)[k, :3]], [int(w) for w in seeded_words(seeds)[k, 3:]]
+        wanted = []
+        for _ in range(4):
+            p1 = (1403580 * x[1] - 810728 * x[0]) % 4294967087
+            p2 = (527612 * y[2] - 1370589 * y[0]) % 4294944443
+            x, y = [*x[1:], p1], [*y[1:], p2]
+            wanted.append((p1 - p2) % 4294967087 if p1 != p2 else 4294967087)
+        found = np.concatenate([batch.q[k], batch.kept("more")[k]])
+        assert_close(found, np.array(wanted) / 4294967088.0, 3e-16, "even numbers")
+    values = []
+    for _ in range(20):
+        batch.reset()
+        values += [batch.q.ravel().copy(), batch.kept("more").ravel().copy()]
+    every = np.concatenate(values)
+    assert stats.kstest(every, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(every[:-1], every[1:])[0, 1]) < 0.02
+
+
+def test_draws_of_other_distributions():
+    """Draw normal numbers and choices: their means and deviations."""
+    task = point(reset=lambda draw: {
+        "q": [draw.normal(0.3, 2.0)], "one": draw.choice([1.0, 2.0, 5.0]), "two": draw.normal(size=2),
+    })  # fmt: skip
+    batch = Batch(task, 20000)
+    batch.reset(2)
+    assert stats.kstest(batch.q.ravel(), "norm", (0.3, 2.0)).pvalue > 1e-3
+    assert stats.kstest(batch.kept("two").ravel(), "norm").pvalue > 1e-3
+    counts = [np.count_nonzero(batch.kept("one") == x) for x in (1.0, 2.0, 5.0)]
+    assert sum(counts) == 20000 and min(counts) > 6300
+
+
+def test_actions_are_scaled_clipped_and_delayed():
+    """Follow a point whose velocity is the action of two steps before, from the middle of the bounds."""
+    for delay in (0, 1, 2, 3):
+        batch = Batch(point(delay=delay, max_steps=100), 1)
+        batch.reset(0, state={"q": [0.0]})
+        given = np.array([0.5, -3.0, 1.0, 0.0, -0.25, 1.5])
+        scaled = np.clip(given, -1.0, 1.0) * 3.0 + 1.0
+        acted = np.concatenate([np.ones(delay), scaled])[: len(given)]
+        found = [batch.step(np.array([[a]]))[0][0] for a in given]
+        assert_close([x[1] for x in found], acted, 1e-14, f"velocities with a delay of {delay}")
+        assert_close([x[0] for x in found], 0.1 * np.cumsum(acted), 1e-14, "positions")
+    plain = Batch(point(actions=Continuous((-2.0,), (4.0,), scaled=False)), 1)
+    plain.reset(0)
+    assert plain.step(np.array([[9.0]]))[0][0, 1] == 4.0
+
+
+def test_episodes_end_in_time():
+    """Cut an episode after five steps, or by a condition, and begin the next one with new numbers."""
+    batch = Batch(point(truncated=lambda now: now.q[0] > 3.0), 3)
+    batch.reset(0, state={"q": [[0.0], [0.0], [2.75]]})
+    a = np.array([[1.0], [0.0], [1.0]])
+    cuts = [batch.step(a)[3].tolist() for _ in range(5)]
+    assert cuts == [[False, False, True], *[[False] * 3] * 3, [True, True, False]]
+    assert batch.steps.tolist() == [5.0, 5.0, 3.0]
+    observation, reward, *ends = batch.step(a)
+    assert (reward[:2] == 0.0).all() and not np.any(ends) and (np.abs(observation[:2, 0]) < 1.0).all()
+
+
+def test_what_is_not_finite_is_reset_counted_and_reported():
+    """Give a reward that is not finite beyond a place, and a state that is not: both end, and others go on."""
+    task = point(
+        motion=Equations(1, 1, lambda now: ([now.q[0] + 0.1 * now.action[0]], [now.q[0] * 1e200]), 0.1),
+        reward=lambda now: kt.smooth.sqrt(now.q[0]),
+        reset=lambda draw: {"q": [draw.uniform(0.5, 1.0)]},
+    )
+    for mode in kernels.MODES:
+        batch = Batch(task, 4, mode)
+        batch.reset(0, state={"q": [[0.5], [-3.0], [0.6], [1e200]]})
+        observation, reward, terminated, truncated = batch.step(np.zeros((4, 1)))
+        assert truncated.tolist() == [False, True, False, True] and not terminated.any()
+        assert batch.lost == 2 and batch.lost_now.tolist() == [False, True, False, True]
+        assert np.isfinite(observation).all() and reward[1] == reward[3] == 0.0 and reward[0] > 0.7
+        if mode != "disabled":
+            observation, *_ = batch.step(np.zeros((4, 1)))
+            assert (batch.q < 3.0).all() and np.isfinite(batch.qd).all() and batch.lost == 2
+    nan = Batch(point(), 2)
+    nan.reset(0)
+    *_, truncated = nan.step(np.array([[np.nan], [0.0]]))
+    assert truncated.tolist() == [True, False] and nan.lost == 1
+    pytest.importorskip("gymnasium")
+    envs = kt.env(point(reward=lambda now: kt.smooth.sqrt(now.q[0])), 2)
+    envs.reset(seed=0, options={"q": [[-2.0], [0.5]]})
+    *_, infos = envs.step(np.zeros((2, 1), np.float32))
+    assert infos["lost"].tolist() == [True, False]
+
+
+def test_mechanisms_have_random_parameters_terms_and_places():
+    """Give each arm its own masses: steps equal those of the stepper with the same parameters and torques."""
+    arm = kt.with_free(kt.load("planar_2r"), "mass.*")
+    names = [p.name for p in arm.mechanism.free_parameters]
+    task = Task(
+        name="Reach",
+        motion=Dynamics(system=arm, dt=0.02, substeps=2, control=lambda now: [now.action[0], now["gain"] * now.qd[1]]),
+        actions=Continuous((-3.0,), (3.0,)),
+        observation=("q", "qd", "link2.position", "link2.velocity", "gain", names[0], "action"),
+        reward={"speed": lambda now: -now.qd[0], "effort": lambda now: -0.5 * now.action[0]},
+        reset=lambda draw: {
+            "q": draw.uniform(-1.0, 1.0, 2), "parameters": {names[0]: draw.uniform(0.4, 0.9)}, "gain": draw.uniform(),
+        },
+    )  # fmt: skip
+    batch, rng = Batch(task, 9), np.random.default_rng(3)
+    batch.reset(5)
+    q, qd, values = batch.q.copy(), batch.qd.copy(), batch.parameters.copy()
+    gain, a = batch.kept("gain").copy(), rng.uniform(-1.0, 1.0, (9, 1))
+    assert len(set(values[:, 0])) == 9 and (values[:, 1:] == values[0, 1:]).all()
+    observation, reward, _, _ = batch.step(a)
+    for k in range(9):
+        law = kt.TorqueFunction(lambda t, q, qd, k=k: [3.0 * float(a[k, 0]), float(gain[k]) * qd[1]])
+        step = arm.stepper(dt=0.02, substeps=2, control=law)
+        found = step(q[k], qd[k], parameters=values[k])
+        assert_close(batch.q[k], found[0], 1e-14, "coordinates against the stepper")
+        assert_close(batch.qd[k], found[1], 1e-13, "velocities against the stepper")
+    poses = arm.pose(batch.q, "link2")
+    assert_close(observation[:, 4:7], poses[:, :3, 3], 1e-14, "position of a body")
+    speed = arm.velocity(batch.q, batch.qd, "link2") if hasattr(arm, "velocity") else None
+    assert speed is None or np.shape(speed)[0] == 9
+    assert_same_bits(observation[:, 10].copy(), gain)
+    assert_same_bits(observation[:, 11].copy(), values[:, 0].copy())
+    assert_close(batch.terms["speed"] + batch.terms["effort"], reward, 1e-15, "terms of the reward")
+    assert_close(batch.terms["effort"], -1.5 * a[:, 0], 1e-15, "one term")
+
+
+def test_loops_of_starts_are_closed():
+    """Draw the angle of a crank: the start is closed to rounding, and stays so over an episode."""
+    batch, rng = Batch(named_task("FourBar"), 20), np.random.default_rng(0)
+    batch.reset(1)
+    bars = kt.load("four_bar")
+    assert len(set(batch.q[:, 0].round(6))) > 4
+    for _ in range(20):
+        batch.step(actions(batch, rng))
+        assert np.abs(bars.closure_residual(batch.q)).max() < 1e-12
+    assert batch.lost == 0
+
+
+def test_quadruped_stands_with_forces_that_carry_it():
+    """Hold the standing posture for two seconds: the forces of the feet are the weight in the mean."""
+    batch = Batch(named_task("Quadruped"), 3)
+    batch.reset(0)
+    for _ in range(100):
+        observation, _, terminated, _ = batch.step(np.zeros((3, 12)))
+        assert not terminated.any()
+    assert (np.abs(batch.q[:, 1] - 0.48) < 0.05).all() and (observation[:, -4:] == 1.0).all() and batch.lost == 0
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", ["CartPole", "ArmReach"])
+def test_ptx_is_assembled(name, tmp_path):
+    """Assemble the step of environments for a graphics card."""
+    made = kernels.Compilable(named_task(name))
+    ptx = target("ptx")
+    code = ptx.build(ptx.emit(kernels.step_kernel(made, "same_step"), "float64"))
+    registers, _ = assembled(code, tmp_path)["kernel"]
+    assert 0 < registers <= 255
+
+
+def test_errors_of_calls():
+    """Name what is wrong with actions, seeds, masks, states and sizes."""
+    batch = Batch(named_task("CartPole"), 4)
+    with pytest.raises(KinetreeError, match="call reset before step"):
+        batch.step(np.zeros(4, int))
+    batch.reset(0)
+    for a, text in (
+        (np.zeros(3, int), r"actions have shape \(3,\) and type int64; CartPole takes whole numbers of shape \(4,\)"),
+        (np.zeros(4), "type float64; CartPole takes whole numbers"),
+        (np.array([0, 1, 2, 0]), r"actions\[2\] is 2; CartPole takes 0 to 1"),
+        ("x", "CartPole takes whole numbers"),
+    ):
+        with pytest.raises(KinetreeError, match=text):
+            batch.step(a)
+    for arguments, text in (
+        ({"seed": -1}, "seed is -1; give a whole number of at least 0"),
+        ({"seed": [1, 2]}, "give a whole number, or 4 of them"),
+        ({"mask": np.ones(3, bool)}, r"expected bool of \(4,\)"),
+        ({"state": {"q": np.zeros(3)}}, r"q has shape \(3,\); expected \(4, 2\), or \(2,\) for all"),
+        ({"state": {"x": 1.0}}, "no part of a state"),
+    ):
+        with pytest.raises(KinetreeError, match=text):
+            batch.reset(**arguments)
+    with pytest.raises(KinetreeError, match=r"num_envs is 10000000000: they take .* GiB, and this machine has"):
+        Batch(named_task("CartPole"), 10**10)
+    with pytest.raises(KinetreeError, match="no autoreset mode 'later'"):
+        Batch(named_task("CartPole"), 4, "later")
+    with pytest.raises(KinetreeError, match="no value of the episode 'x'"):
+        batch.kept("x")
+    with pytest.raises(KinetreeError, match="no task 'Cart'"):
+        named_task("Cart")
+    pytest.importorskip("gymnasium")
+    with pytest.raises(KinetreeError, match="environments run on the CPU: give 'cpu'"):
+        kt.env("CartPole", 2, device="cuda")
+    with pytest.raises(KinetreeError, match="no option of a reset 'low'"):
+        kt.env("CartPole", 2).reset(options={"low": 1})
+
+
+def test_errors_of_tasks():
+    """Name what is wrong with a task: unknown names, shapes, and functions that cannot be compiled."""
+    for fields, text in (
+        ({"observation": ("q", "speed")}, "no observation 'speed'"),
+        ({"observation": ()}, "observes nothing"),
+        ({"reward": {}}, "give a function, or functions by name"),
+        ({"reward": lambda now: "much"}, "reward 'reward' of task 'Point' is 'much'"),
+        ({"reward": lambda now: math.sin(now.q[0])}, "reward of task 'Point' cannot be compiled"),
+        ({"terminated": lambda now: now.q[0]}, "terminated returned .*; return a condition, such as x < y"),
+        ({"reset": lambda draw: [1.0]}, "return a mapping"),
+        ({"reset": lambda draw: {"q": [0.0, 1.0]}}, "reset returned q with 2 entries; expected 1"),
+        ({"reset": lambda draw: {"parameters": {"m": 1.0}}}, "no free parameter 'm'"),
+        ({"observation": lambda now: now["target"]}, "no value of the episode 'target'"),
+        ({"observation": lambda now: now.position("tip")}, "a task of equations has no bodies or frames"),
+        ({"low": (0.0,)}, ""),
+    ):
+        if fields.get("low"):
+            pytest.importorskip("gymnasium")
+            with pytest.raises(KinetreeError, match="has 1 numbers in low; it observes 2"):
+                kt.env(point(**fields), 2)
+            continue
+        with pytest.raises(KinetreeError, match=text):
+            Batch(point(**fields), 2)
+    with pytest.raises(KinetreeError, match="max_steps is 0"):
+        point(max_steps=0)
+    with pytest.raises(KinetreeError, match="actions is 3"):
+        point(actions=3)
+    with pytest.raises(KinetreeError, match="low < high"):
+        Continuous((1.0,), (1.0,))
+    with pytest.raises(KinetreeError, match="count is 1"):
+        Discrete(1)
+    arm = kt.load("planar_2r")
+    for control, text in (
+        (lambda now: [1.0], "control returned 1 torques; expected 2, or a mapping from joints"),
+        (lambda now: {"elbow": 1.0}, "no joint 'elbow'"),
+    ):
+        with pytest.raises(KinetreeError, match=text):
+            Batch(point(motion=Dynamics(system=arm, dt=0.01, control=control), reset=None), 2)
