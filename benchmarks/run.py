@@ -27,6 +27,7 @@ CASES = {
     "pose_targets": "inverse kinematics of arms within their limits, compared with a loop on Pinocchio's kinematics",
     "stepping": "Runge-Kutta steps of one arm and of thousands, compared with MuJoCo and SciPy",
     "contact_steps": "time steps of a quadruped on four feet, compared with MuJoCo's batches",
+    "learning": "steps of environments for learning, compared with Gymnasium, and with EnvPool if it is installed",
     "accuracy": "the error of integrators over right-hand sides and over seconds, compared with SciPy and MuJoCo",
     "closed_loops": "forward dynamics of closed mechanisms, compared with Pinocchio's constraint dynamics",
     "design_batches": "a million designs of a closed mechanism along a motion, and the bearing loads of a press",
@@ -60,7 +61,11 @@ CHAPTERS = (
             "other_peers",
         ),
     ),
-    Chapter("simulation", "Simulation", ("stepping", "contact_steps", "accuracy", "stiff_runs", "closed_stepping")),
+    Chapter(
+        "simulation",
+        "Simulation",
+        ("stepping", "contact_steps", "learning", "accuracy", "stiff_runs", "closed_stepping"),
+    ),
     Chapter(
         "studies", "Studies, and a robot with loops", ("design_batches", "study_workers", "charmie", "goncalves2023")
     ),

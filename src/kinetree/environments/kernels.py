@@ -19,7 +19,7 @@ from ..compiler.lanes.form import Kernel, Kind
 from ..simulation.acting.point_forces import forces_of
 from ..simulation.engines.held_torques import HELD
 from ..simulation.engines.time_stepping import MEASURES
-from ..simulation.options import touching
+from ..simulation.options import with_contacts
 from ..simulation.stepping import Stepping, fixed_method, stepping_of, suitable_loops
 from .tasks import (
     ActionControl,
@@ -96,7 +96,7 @@ class Compilable:
         motion = self.task.motion
         if not isinstance(motion, Dynamics):
             return None
-        mechanism = touching(motion.system, motion.contacts).mechanism
+        mechanism = with_contacts(motion.system, motion.contacts).mechanism
         method = fixed_method(mechanism, motion.method, motion.dt)
         loops = suitable_loops(motion.loops, method, None)
         acting = (*(forces_of(mechanism) if motion.passive else ()), *motion.forces)

@@ -13,6 +13,7 @@ from ..loading import load
 from ..model.contacts import Contact, Surface
 from ..model.parts import Placement
 from ..simulation.acting.smooth import clip
+from ..system import System
 from .classics import acrobot, cart_pole, pendulum
 from .tasks import Continuous, Draw, Dynamics, Moment, Task
 
@@ -45,7 +46,7 @@ def double_pendulum() -> Task:
     return Task(
         name="DoublePendulum",
         motion=Dynamics(system=arm, dt=0.02, substeps=2, control=lambda now: {first: now.action[0]}),
-        actions=Continuous((-2.0,), (2.0,)),
+        actions=Continuous((-1.2,), (1.2,)),
         observation=("sin_q", "cos_q", "qd"),
         reward={
             "height": height,
@@ -59,33 +60,40 @@ def double_pendulum() -> Task:
 
 
 ARM_TORQUES = (90.0, 90.0, 60.0, 15.0, 15.0, 10.0)
-"""The torques of the joints of the arm beyond those that carry its weight [N m]."""
+"""The largest torques of the joints of a Puma 560 [N m]."""
+SPEED, FOLLOWS = 2.0, 15.0
+"""The largest wanted speed of a joint of an arm [rad/s], and the rate at which its speed follows [1/s]."""
 
 
-def arm_reach() -> Task:
-    """Return the reaching of random points by the wrist of a Puma 560, whose weight is carried."""
-    arm = load("puma560")
+def arm_reach(arm: System | None = None, tip: str = "link6", torques: tuple[float, ...] = ARM_TORQUES) -> Task:
+    """Return the reaching of random points by a body of an arm, by default the wrist of a Puma 560.
+
+    Actions are wanted speeds of the joints, which computed torques follow as far as the motors have the torque [N m].
+    """
+    arm = load("puma560") if arm is None else arm
+    count = arm.nv
 
     def control(now: Moment) -> list[Scalar]:
-        held = now.gravity_torque(now.q)
-        return [g + a - 0.2 * m * v for g, a, m, v in zip(held, now.action, ARM_TORQUES, now.qd, strict=True)]
+        wanted = [FOLLOWS * (a - v) for a, v in zip(now.action, now.qd, strict=True)]
+        needed = now.inverse_dynamics(now.q, now.qd, wanted)
+        return [clip(x, -m, m) for x, m in zip(needed, torques, strict=True)]
 
     def reset(draw: Draw) -> dict[str, Any]:
-        goal = draw.uniform(-1.5, 1.5, 6)
-        return {"q": draw.uniform(-1.0, 1.0, 6), "target": draw.position("link6", goal)}
+        goal = draw.uniform(-1.5, 1.5, count)
+        return {"q": draw.uniform(-1.0, 1.0, count), "target": draw.position(tip, goal)}
 
     def distance(now: Moment) -> Scalar:
-        return squares(a - b for a, b in zip(now.position("link6"), now["target"], strict=True))
+        return squares(a - b for a, b in zip(now.position(tip), now["target"], strict=True))
 
     return Task(
         name="ArmReach",
         motion=Dynamics(system=arm, dt=0.02, substeps=2, method="euler", control=control),
-        actions=Continuous(tuple(-x for x in ARM_TORQUES), ARM_TORQUES),
-        observation=("sin_q", "cos_q", "qd", "link6.position", "target"),
+        actions=Continuous((-SPEED,) * count, (SPEED,) * count),
+        observation=("sin_q", "cos_q", "qd", f"{tip}.position", "target"),
         reward={
             "distance": lambda now: -sqrt(distance(now)),
             "reached": lambda now: near(distance(now), 0.05),
-            "effort": lambda now: -1e-6 * squares(now.action),
+            "effort": lambda now: -1e-2 * squares(now.action),
         },
         reset=reset,
         max_steps=200,
@@ -125,7 +133,7 @@ def five_bar_tracking() -> Task:
     q0 = bars.assemble().tolist()
     center = bars.pose(q0, "tool")[:3, 3].tolist()
     drives = ("left_crank", "right_crank")
-    torque = 2.0
+    torque = 0.5
 
     def target(now: Moment) -> list[Scalar]:
         phase = now["rate"] * now.t

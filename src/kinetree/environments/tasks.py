@@ -17,6 +17,7 @@ from ..model.contacts import Contact
 from ..model.mechanism import Mechanism, resolve_parts
 from ..simulation.acting.instants import HINT, Force, Instant
 from ..simulation.closing import Loops
+from ..simulation.options import with_contacts
 from ..system import System
 
 # --- Actions ---
@@ -160,9 +161,7 @@ class Dynamics:
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism that moves, with its contacts."""
-        from ..simulation.options import touching
-
-        return touching(self.system, self.contacts).mechanism
+        return with_contacts(self.system, self.contacts).mechanism
 
     @property
     def nq(self) -> int:

@@ -33,7 +33,7 @@ from .methods.lane_states import LaneStates, builder_of
 from .methods.protocol import FixedScheme, Step
 from .methods.stepper import stepper_of
 from .methods.table import Method, names_of
-from .options import choose, control_of, flag, list_acting, method_name, touching
+from .options import choose, control_of, flag, list_acting, method_name, with_contacts
 from .problem import key_of
 
 TORQUE = "torque"
@@ -293,7 +293,7 @@ def stepper(
         "contacts": contacts, "parameters": parameters, "method": method, "loops": loops,
     }  # fmt: skip
     dt, substeps = positive(dt, "dt"), whole(substeps, "substeps")
-    again, system = system, touching(system, contacts)
+    again, system = system, with_contacts(system, contacts)
     mechanism = system.mechanism
     chosen = fixed_method(mechanism, method, dt)
     acting = (*(forces_of(mechanism) if flag(passive, "passive") else ()), *list_acting(forces, "forces", "apply"))
