@@ -53,8 +53,8 @@ SETTLED = 1e-5
 """The relative change of x from sweep to sweep below which friction counts as found."""
 SWEEPS = 40
 """The most repetitions of the sweeps; without strong friction some 5 suffice."""
-INNER = (0.0, 0.125, 0.25, 0.5, 0.75, 0.875, 1.0)
-"""The places in an interval of the grid at which limits are checked."""
+INNER = tuple(k / 8 for k in range(9))
+"""The places in an interval of the grid at which limits are checked; between them, peaks of parabolas are."""
 SORTS = ("velocity", "acceleration", "jerk", "torque")
 """The limits of a motion along a path."""
 RESAMPLED = 401
@@ -117,7 +117,8 @@ class PathMotion:
 class TimedMotion(Displayed):
     """The fastest motion along a path from rest to rest, a reference q(t) for controllers and drives.
 
-    `t`, `q`, `qd`, `qdd` and `tau` are samples of all degrees of freedom, `s` those of the path's parameter. `usage`
+    `t`, `q`, `qd`, `qdd` and `tau` are samples of all degrees of freedom, `s` and `speed` those of
+    the path's parameter and of ds/dt. `usage`
     [samples, rows] is each quantity relative to its limit; `rows` are the sorts of limits and degrees of freedom.
     `without_jerk` is the time without the limit of the jerk [s], which no motion within that limit can beat.
     """
@@ -132,6 +133,7 @@ class TimedMotion(Displayed):
     pieces: Numbers
     t: Numbers
     s: Numbers
+    speed: Numbers
     q: Numbers
     qd: Numbers
     qdd: Numbers
@@ -455,11 +457,26 @@ def _excess(along: PathMotion, bounds: MotionLimits, rows: Rows, x: Numbers) -> 
     speed = np.sqrt(np.maximum(x[:-1, None] + 2.0 * rate[:, None] * way, 0.0))
     _, qd, qdd, tau = along.motion(s[:-1, None] + way, speed, np.broadcast_to(rate[:, None], way.shape))
     values = {"acceleration": qdd, "torque": tau}
-    if not rows.sorts:
-        return np.zeros((2, len(steps), 0)), (np.abs(qd) / bounds.velocity).max(axis=(1, 2))
     found = np.stack([values[sort][..., k] for sort, k in rows.sorts], axis=-1)
-    beyond = np.stack([(found - rows.most).max(axis=1), (-found - rows.most).max(axis=1)])
-    return np.maximum(beyond, 0.0), (np.abs(qd) / bounds.velocity).max(axis=(1, 2))
+    beyond = np.stack([_peaks(found) - rows.most, _peaks(-found) - rows.most])
+    return np.maximum(beyond, 0.0), (_largest(qd) / bounds.velocity).max(axis=1)
+
+
+def _peaks(f: Numbers) -> Numbers:
+    """Return the largest values in intervals [n, columns] from equidistant samples [n, samples, columns].
+
+    A sample that is above its neighbors is replaced by the peak of the parabola through the three.
+    """
+    slope = (f[:, 2:] - f[:, :-2]) / 2.0
+    bend = f[:, 2:] - 2.0 * f[:, 1:-1] + f[:, :-2]
+    inside = np.abs(slope) < -bend
+    above = np.where(inside, -(slope**2) / (2.0 * np.where(inside, bend, -1.0)), 0.0)
+    return np.maximum(f.max(axis=1), (f[:, 1:-1] + above).max(axis=1))
+
+
+def _largest(f: Numbers) -> Numbers:
+    """Return the largest sizes in intervals [n, columns] from equidistant samples [n, samples, columns]."""
+    return np.maximum(_peaks(f), _peaks(-f))
 
 
 def _reason(along: PathMotion, rows: Rows, what: str) -> str:
@@ -508,18 +525,19 @@ def _slowing(along: PathMotion, bounds: MotionLimits, profile: Profile, *, jerk:
     """Return the largest use of all limits, and the factor of time that would remove what is exceeded."""
     _, s, speed, rate, change = _sampled_timing(profile)
     _, qd, qdd, tau = along.motion(s, speed, rate)
-    use = [(np.abs(qd) / bounds.velocity).max(), (np.abs(qdd) / bounds.acceleration).max()]
+    use = [(_largest(qd) / bounds.velocity).max(), (_largest(qdd) / bounds.acceleration).max()]
     factors = [use[0], math.sqrt(use[1])]
     if jerk:
-        use.append((np.abs(along.jerk(s, speed, rate, change)) / bounds.jerk[list(along.driven)]).max())
+        use.append((_largest(along.jerk(s, speed, rate, change)) / bounds.jerk[list(along.driven)]).max())
         factors.append(float(use[-1]) ** (1.0 / 3.0))
     held = along.motion(s, 0.0 * speed, 0.0 * rate)[3]
-    use.append((np.abs(tau) / bounds.torque).max())
-    exceeds = np.abs(tau) > bounds.torque
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.sign(tau) * (tau - held) / (bounds.torque - np.sign(tau) * held)
-    room = np.where(exceeds, np.where(room > 0.0, room, np.inf), 0.0)
-    factors.append(math.sqrt(room.max(initial=0.0)))
+    for sign in (1.0, -1.0):
+        most, rest = _peaks(sign * tau), (sign * held).max(axis=1)
+        use.append((most / bounds.torque).max())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = (most - rest) / (bounds.torque - rest)
+        room = np.where(most > bounds.torque, np.where(room > 0.0, room, np.inf), 0.0)
+        factors.append(math.sqrt(room.max(initial=0.0)))
     return float(max(use)), float(max(factors))
 
 
@@ -611,6 +629,6 @@ def _timed(along: PathMotion, bounds: MotionLimits, profile: Profile, start: flo
     rows = [(sort, int(k)) for sort in values for k in np.flatnonzero(np.isfinite(bounds.of(sort)))]
     usage = np.stack([np.abs(values[sort][:, k]) / bounds.of(sort)[k] for sort, k in rows], axis=-1)
     return TimedMotion(
-        along.system, along.path, along.span, bounds, along.names, start, *profile, start + t, s, q, qd, qdd, tau,
-        tuple(rows), usage, without_jerk,
+        along.system, along.path, along.span, bounds, along.names, start, *profile, start + t, s, speed, q, qd, qdd,
+        tau, tuple(rows), usage, without_jerk,
     )  # fmt: skip

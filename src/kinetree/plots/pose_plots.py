@@ -200,11 +200,10 @@ def _maps(found: Balance, shown: list[int]) -> Any:
 
 def timing_plot(found: TimedMotion, path: str | Path | None = None, *, heading: str | None = None) -> Any:
     """Draw the speed along the path, and what is used of each limit over time, and return the figure."""
-    speed = np.gradient(found.s, found.t)
     with _style():
         figure = _figure((7.0, 5.0))
         upper, lower = figure.subplots(2, 1)
-        upper.plot(found.s, speed, color=INK)
+        upper.plot(found.s, found.speed, color=INK)
         upper.set_xlabel("parameter of the path, s")
         upper.set_ylabel("ds/dt  [1/s]")
         upper.set_xlim(found.s[0], found.s[-1])
