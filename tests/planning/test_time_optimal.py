@@ -169,20 +169,47 @@ def test_a_closed_mechanism_is_timed_by_its_actuated_joints():
     assert_close(run.q[-1, 0], q[0] + 0.9, 1e-6, "end")
 
 
-def test_jerks_are_limited():
-    """Reach the exact time of a straight move that reaches all limits; elsewhere keep the limits, and be slower."""
-    v, F, j, m = 1.2, 7.0, 20.0, 2.0
-    exact = kt.Waypoints([0.1, 1.6], velocity=v, acceleration=F / m, jerk=j).duration
-    straight = kt.time_optimal(slider(m), [[0.1], [1.6]], {"torque": F, "velocity": v, "jerk": j})
-    assert_close(straight.duration, exact, 1e-3 * exact, "duration")
-    jerk = np.array([900.0, 1300.0])
-    found = kt.time_optimal(ARM, POINTS, {"torque": TORQUES, "jerk": jerk})
+@pytest.mark.parametrize(
+    ("v", "F", "bound"),
+    [(math.inf, 7.0, 5e-4), (math.inf, 700.0, 1e-6), (1.2, 7.0, 5e-4), (0.41, 7.0, 4e-3)],
+)
+def test_straight_moves_within_a_jerk_take_their_exact_time(v, F, bound):
+    """Compare with closed forms in which jerk and acceleration, jerk alone, all limits, or most of them are reached."""
+    m, j = 2.3, 20.0
+    exact = kt.Waypoints([0.1, 1.6], velocity=min(v, 1e3), acceleration=F / m, jerk=j).duration
+    found = kt.time_optimal(slider(m), [[0.1], [1.6]], {"torque": F, "velocity": v, "jerk": j})
+    assert_close(found.duration, exact, bound * exact, "duration")
+    assert found.duration >= exact * (1.0 - 1e-7) and found.usage.max() <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize("jerk", [[900.0, 1300.0], 20000.0])
+def test_jerks_along_curves_are_limited(jerk):
+    """Keep all limits along a curve, stay between the times of two simple bounds, and reach limits nearly always."""
+    limits = {"torque": TORQUES, "jerk": jerk}
+    found = kt.time_optimal(ARM, POINTS, limits)
     t = np.linspace(0.0, found.duration, 40001)
     q, qd, qdd = kt.sampled(found, t)
-    assert (np.abs(np.diff(qdd, axis=0)) <= jerk * np.diff(t)[:, None] * (1.0 + 1e-4)).all()
+    assert (np.abs(np.diff(qdd, axis=0)) <= np.array(jerk) * np.diff(t)[:, None] * (1.0 + 1e-4)).all()
     assert (np.abs(ARM.inverse_dynamics(q, qd, qdd)) <= np.array(TORQUES) * (1.0 + 1e-6)).all()
     assert found.without_jerk < found.duration and "without the limit of the jerk" in str(found)
+    assert (found.usage.max(axis=1) > 0.97).mean() > 0.6
     assert_close(q[[0, -1]], POINTS[[0, -1]], 1e-9, "ends")
+
+
+def test_a_closed_mechanism_has_limits_of_the_jerk():
+    """Turn a crank within a jerk, and refuse that of a joint without a drive."""
+    bars = kt.load("four_bar")
+    q = bars.assemble()
+    limits = {"torque": 5.0, "jerk": 4000.0}
+    found = kt.time_optimal(bars, [[q[0]], [q[0] + 0.9]], limits, actuated="crank", knots=300)
+    t = np.linspace(0.0, found.duration, 20001)
+    qdd = kt.sampled(found, t)[2][:, 0]
+    assert np.abs(np.diff(qdd)).max() <= 4000.0 * (t[1] - t[0]) * (1.0 + 1e-4)
+    assert found.usage.max() <= 1.0 + 1e-6 and (found.usage.max(axis=1) > 0.97).mean() > 0.6
+    with pytest.raises(InputError, match="the jerk of 'output' is limited, which is not driven"):
+        kt.time_optimal(
+            bars, [[q[0]], [q[0] + 0.9]], {"torque": 5.0, "jerk": {"output": 9.0}}, actuated="crank", knots=300
+        )
 
 
 def test_a_payload_takes_time():
