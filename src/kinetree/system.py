@@ -337,6 +337,12 @@ class System(CompiledMechanism):
 
         return workspace(self, frame, **options)
 
+    def beam_loads(self, q: ArrayLike, body: str, *, count: int = 51, parameters=None):
+        """Return deflection, bending moment, shear, torque, tension and strain along a beam, with `plot`."""
+        from .analysis.beam_loads import beam_loads
+
+        return beam_loads(self, q, body, count=count, parameters=parameters)
+
     def independent(self, q: ArrayLike | None = None, *, prefer=(), parameters=None):
         """Return the independent degrees of freedom at a closed position, and G with qd = G qd_independent."""
         from .analysis.loops.independence import independent

@@ -200,6 +200,37 @@ def test_a_body_without_deflection_is_the_rigid_one():
     assert_close(tau, b.inverse_dynamics(q, qd, qdd), 1e-14 * np.abs(tau).max() * 10, "torques")
 
 
+def test_no_modes_make_the_rigid_robot():
+    """Find the bits of the rigid robot, whose links have the mass of the beams and fixed joints to their ends."""
+
+    def link(k: int) -> kt.Beam:
+        return kt.Beam(1.3 - 0.4 * k, E=7e10, rho=2700, section=("rectangle", 0.02, 0.03), modes=(0,), tip_mass=0.2 * k)
+
+    rng = np.random.default_rng(8)
+    hubs, load = [body(rng, "b0"), body(rng, "b1")], body(rng, "load")
+    joints = [
+        kt.Joint("j0", "universal", "ground", "b0", placement(rng), (0.2, 1.0, -0.3)),
+        kt.Joint("j1", "revolute", "b0.tip", "b1", placement(rng), (0.2, 1.0, 0.4)),
+        kt.Joint("w", "spherical", "b1.tip", "load", placement(rng)),
+    ]
+    bodies, held = [], []
+    for k, hub in enumerate(hubs):
+        bodies += [hub, kt.Body(f"b{k}.elastic", **link(k).modal.rigid), kt.Body(f"b{k}.tip")]
+        held += [kt.Joint(f"e{k}", "fixed", f"b{k}", f"b{k}.elastic")]
+        held += [kt.Joint(f"t{k}", "fixed", f"b{k}.elastic", f"b{k}.tip", kt.Placement((link(k).length, 0.0, 0.0)))]
+    rigid = kt.System(kt.build_mechanism("rigid", [*bodies, load], [*joints, *held]))
+    whole = [replace(hub, flexible=link(k)) for k, hub in enumerate(hubs)]
+    flexible = kt.System(kt.build_mechanism("flexible", [*whole, load], joints))
+    q, qd = rigid.random_state(rng, 20)
+    qdd = rng.normal(size=qd.shape)
+    for name, inputs in (
+        ("inverse_dynamics", (q, qd, qdd)),
+        ("forward_dynamics", (q, qd, qdd)),
+        ("inertia_matrix", (q,)),
+    ):
+        assert np.array_equal(getattr(flexible, name)(*inputs), getattr(rigid, name)(*inputs)), name
+
+
 def test_what_does_not_know_flexible_bodies_says_so():
     """Refuse rolled code, the convective matrix and the routes of rigid bodies."""
     system = kt.System(random_tree(1, count=3))

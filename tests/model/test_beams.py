@@ -115,7 +115,6 @@ SOLID = {"E": 1.0, "rho": 1.0}
         ({"section": ("I", 0.1), **SOLID}, "no section 'I'; available: rectangle, circle, tube"),
         ({"modes": (21,), **SOFT}, "the number of modes 'y' is 21; give a whole number from 0 to 20"),
         ({"modes": (1, 1.5), **SOFT}, "the number of modes 'z' is 1.5"),
-        ({"modes": (0, 0), **SOFT}, "there are no modes; give at least one"),
         ({"modes": 3, **SOFT}, "modes is 3; give the numbers of modes: y, z, torsion, axial"),
         ({"modes": (0, 0, 1), **SOFT}, "the beam has no GJ; give it, or G and a section"),
         ({"modes": (0, 0, 1), "GJ": 1.0, **SOFT}, "the beam has torsion modes and no polar"),

@@ -10,6 +10,7 @@ PLACES = {
     "animate": "plots.animation",
     "balance_plot": "plots.pose_plots",
     "bands_plot": "plots.study_plots",
+    "beam_loads_plot": "plots.pose_plots",
     "cycle": "simulation.cycle",
     "histogram_plot": "plots.study_plots",
     "identification_report": "reports.identification_page",

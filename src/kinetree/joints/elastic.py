@@ -20,8 +20,10 @@ from ..errors import ModelError
 from . import flat
 from ._common import random_in_limits
 
-SPAN = 0.02
-"""The largest random modal coordinate [m or rad]: shape functions hold for small deflections."""
+SHARE = 0.02
+"""The largest random modal coordinate relative to its limit, so that several modes together are small too."""
+SPAN = 0.1
+"""The limit of modes without one [m or rad]."""
 
 TWISTED = "torsion"
 """The beginning of the names of modal coordinates that are angles."""
@@ -101,8 +103,8 @@ class Elastic:
         return (0.0,) * len(self.names)
 
     def random(self, joint: Any, rng: Any, size: Any = None) -> tuple:
-        """Return modal coordinates inside the limits, or within SPAN."""
-        return random_in_limits(joint, rng, (SPAN,) * len(self.names), size)
+        """Return modal coordinates within a share of the limits."""
+        return tuple(SHARE * x for x in random_in_limits(joint, rng, (SPAN,) * len(self.names), size))
 
     def reverse(self, joint: Any) -> None:
         """Return None: the frame at the joint does not deform, and its child does."""

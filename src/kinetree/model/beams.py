@@ -25,6 +25,9 @@ MOST_MODES = 20
 ENDS = ("clamped-free", "clamped-pinned", "clamped-clamped", "pinned-pinned")
 """The ends at x = 0 and x = L of which bending modes are; torsion and extension are fixed at x = 0, free at x = L."""
 
+SLOPE, STRAIN = 0.2, 0.01
+"""The largest valid slope or angle [rad], where terms beyond the second order are a percent, and axial strain [1]."""
+
 SHAPES = ("polynomials", "eigenmodes")
 TIP = "tip"
 """The node at x = L, which every beam has."""
@@ -48,7 +51,7 @@ class Beam:
         EA: the axial stiffness [N].
         mass_per_length: [kg/m].
         polar: the moment of inertia about the axis per length [kg m], zero for a thin beam.
-        modes: the numbers of modes: bending along y, bending along z, torsion, extension.
+        modes: the numbers of modes: bending along y, bending along z, torsion, extension; (0,) is a rigid beam.
         ends: of the bending modes: "clamped-free", "clamped-pinned", "clamped-clamped" or "pinned-pinned".
         shapes: "polynomials", which contain the static deflections under a force and a moment at the tip (two modes)
             and under the beam's own weight (three), or "eigenmodes" of the beam with its tip mass.
@@ -157,8 +160,6 @@ def _tidy(beam: Beam) -> None:
     for what, n in zip(FAMILIES, counts, strict=True):
         if not isinstance(n, int) or isinstance(n, bool) or not 0 <= n <= MOST_MODES:
             raise _fault(f"the number of modes {what!r} is {brief(n)}", f"give a whole number from 0 to {MOST_MODES}")
-    if not any(counts):
-        raise _fault("there are no modes", "give at least one, or make the body rigid")
     put("modes", counts)
     if isinstance(beam.section, list):
         put("section", tuple(beam.section))
@@ -432,6 +433,11 @@ def points_of(beam: Beam) -> Points:
     return _points(beam, _Displacements(beam))
 
 
+def families_of(beam: Beam) -> dict[str, Family]:
+    """Return the modes of a beam by family: functions of x / L and their stiffnesses."""
+    return {what: _family(beam, what, n) for what, n in zip(FAMILIES, beam.modes, strict=True) if n}
+
+
 def line_points(beam: Beam, lines: Iterable[tuple[float, float, float]], tip: float = 0.0) -> Points:
     """Return points along lines (mass per length, y, z) that are parallel to the axis, and a mass at the tip."""
     return _points_on(_Displacements(beam), lines, tip)
@@ -440,10 +446,20 @@ def line_points(beam: Beam, lines: Iterable[tuple[float, float, float]], tip: fl
 def _modal(beam: Beam) -> ModalBody:
     shape = _Displacements(beam)
     moments = _points(beam, shape).moments()
-    stiffness = np.concatenate([f.stiffness for f in shape.families.values()])
+    stiffness = np.concatenate([np.zeros(0), *(f.stiffness for f in shape.families.values())])
     damping = 2 * beam.damping * np.sqrt(stiffness * np.diag(np.array(moments.K)))
     nodes = tuple(shape.node(name, x) for name, x in beam.node_places)
-    return ModalBody(beam.names, moments, tuple(map(float, stiffness)), tuple(map(float, damping)), nodes)
+    valid = tuple(x for what in shape.families for x in _valid(shape, what))
+    return ModalBody(beam.names, moments, tuple(map(float, stiffness)), tuple(map(float, damping)), nodes, valid)
+
+
+def _valid(shape: _Displacements, what: str) -> list[float]:
+    """Return the largest modal coordinates of a family for which deflections are small."""
+    shapes, L = shape.families[what].shapes, shape.beam.length
+    slopes = np.abs(shapes.slope().at(np.linspace(0.0, 1.0, 201))).max(axis=0)
+    if what == "torsion":
+        return [SLOPE] * len(slopes)
+    return ((SLOPE if what in ("y", "z") else STRAIN) * L / slopes).tolist()
 
 
 def _points(beam: Beam, shape: _Displacements) -> Points:
@@ -473,9 +489,9 @@ class _Displacements:
 
     def __init__(self, beam: Beam) -> None:
         """Find the shapes of each family; products of slopes are integrated as series."""
-        families = {what: _family(beam, what, n) for what, n in zip(FAMILIES, beam.modes, strict=True) if n}
+        families = families_of(beam)
         self.beam, self.families = beam, families
-        self.degree = max(f.shapes.c.shape[-1] for f in families.values())
+        self.degree = max((f.shapes.c.shape[-1] for f in families.values()), default=1)
         self.places, self.m = {}, 0
         for what, f in families.items():
             self.places[what] = slice(self.m, self.m + len(f.stiffness))

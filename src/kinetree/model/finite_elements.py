@@ -19,6 +19,8 @@ PREFIX = "node_"
 """The beginning of the names of arrays with the nodes of the mesh that a node of the body averages."""
 RIGID = 1e-6
 """Largest force of a rigid motion, relative to the largest stiffness times the motion [1]: files have some digits."""
+SMALL = 0.1
+"""The largest valid deflection by one mode, relative to the size of the mesh."""
 DEPENDENT = 1e-9
 """Shapes of which no larger part than this is new are left out [1]."""
 PARALLEL = 1e-9
@@ -160,7 +162,9 @@ def reduced(mesh: Mesh, modes: int, damping: float) -> ModalBody:
     losses = 2 * damping * np.sqrt(squares) / sizes**2
     names = tuple(f"m{k + 1}" for k in range(modes))
     nodes = tuple(_node(mesh, name, group, Phi) for name, group in mesh.groups.items())
-    return ModalBody(names, points.moments(), tuple(map(float, stiffness)), tuple(map(float, losses)), nodes)
+    size = float(np.linalg.norm(np.ptp(mesh.x, axis=0)))
+    valid = (SMALL * size,) * modes
+    return ModalBody(names, points.moments(), tuple(map(float, stiffness)), tuple(map(float, losses)), nodes, valid)
 
 
 def _independent(shapes: np.ndarray, count: int) -> np.ndarray:

@@ -72,8 +72,16 @@ def parts_of(body: Body) -> Parts:
     """Return the parts of a flexible body beside its frame at the joint."""
     assert body.flexible is not None, "a rigid body has no further parts"
     modal, name, elastic = body.flexible.modal, body.name, f"{body.name}.elastic"
+    if not modal.names:  # a rigid body, which fixed joints connect to its nodes
+        fixed = (
+            Joint(f"{name}.{node.name}", "fixed", elastic, f"{name}.{node.name}", Placement(node.x))
+            for node in modal.nodes
+        )
+        bodies = (Body(elastic, **modal.rigid), *(Body(f"{name}.{node.name}") for node in modal.nodes))
+        return Parts(bodies, (Joint(f"{name}.modes", "fixed", name, elastic), *fixed))
     damping = modal.damping if any(x != 0.0 for x in modal.damping) else ()
-    modes = Joint(f"{name}.modes", modes_kind(modal.names), name, elastic, damping=damping)
+    limits = Limits(tuple(-x for x in modal.valid), modal.valid)
+    modes = Joint(f"{name}.modes", modes_kind(modal.names), name, elastic, limits=limits, damping=damping)
     coefficients = tuple((f"stiffness_{k + 1}", x) for k, x in enumerate(modal.stiffness))
     spring = ForceElement(f"{name}.stiffness", "joint_spring", name, elastic, coefficients=coefficients)
     nodes = [f"{name}.{node.name}" for node in modal.nodes]

@@ -147,7 +147,7 @@ def _modal(beam: Beam, given: Mapping[str, Number]) -> ModalBody:
         for j, k in enumerate(stiffness)
     )
     nodes = tuple(_stretched(node, ratio, families) for node in beam.modal.nodes)
-    return ModalBody(beam.names, moments, stiffness, damping, nodes)
+    return ModalBody(beam.names, moments, stiffness, damping, nodes, beam.modal.valid)
 
 
 def _stretched(node: Node, ratio: Scalar, families: list[str]) -> Node:

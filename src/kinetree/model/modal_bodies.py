@@ -25,7 +25,8 @@ ORTHOGONAL = 1e-10
 class ModalBody:
     """A flexible body by its numbers: names of modal coordinates, moments, stiffness and damping of each, and nodes.
 
-    The modes are orthogonal: none has a stiffness [N/m or N m/rad] or damping that couples it to another one.
+    The modes are orthogonal: none has a stiffness [N/m or N m/rad] or damping that couples it to another one. `valid`
+    are the largest coordinates for which deflections are small.
     """
 
     names: tuple[str, ...]
@@ -33,6 +34,7 @@ class ModalBody:
     stiffness: tuple[float, ...]
     damping: tuple[float, ...]
     nodes: tuple[Node, ...] = ()
+    valid: tuple[float, ...] = ()
 
     @classmethod
     def read(cls, path: str | Path, *, modes: int = 12, damping: float = 0.0, mass: float | None = None) -> ModalBody:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mpl_toolkits.mplot3d.axes3d import Axes3D
 
     from ..analysis.balance import Balance
+    from ..analysis.beam_loads import BeamLoads
     from ..analysis.kinematics.all_solutions import AllSolutions
     from ..analysis.kinematics.workspace import Workspace
     from ..planning.plan import Plan
@@ -114,6 +115,27 @@ def workspace_plot(found: Workspace, path: str | Path | None = None, *, heading:
         figure.colorbar(drawn, ax=list(grid), label="manipulability", pad=0.02)
         name = found.system.mechanism.name
         text = heading if heading is not None else f"{name}: {len(points):,} points that {found.frame} reaches"
+        figure.suptitle(text, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
+    return finish_figure(figure, path)
+
+
+def beam_loads_plot(found: BeamLoads, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+    """Draw deflection, bending moment, shear and strain along a beam, a curve per direction and state."""
+    rows = [("deflection  [m]", found.deflection), ("moment  [N m]", found.moment), ("shear  [N]", found.shear)]
+    if found.strain is not None:
+        rows.append(("strain  [1]", found.strain[..., None]))
+    with _style():
+        figure = _figure((6.4, 1.7 * len(rows)))
+        for axes, (label, values) in zip(figure.subplots(len(rows), 1, sharex=True), rows, strict=True):
+            for k in range(values.shape[-1]):
+                curves = values[..., k].reshape(-1, len(found.x)).T
+                name = f"along {'yz'[k]}" if values.shape[-1] == 2 else ""
+                for c, curve in enumerate(curves.T):
+                    axes.plot(found.x, curve, "-" if k == 0 else "--", color=f"C{k}", lw=1.2, label="" if c else name)
+            axes.set_ylabel(label)
+        figure.axes[0].legend(loc="best", fontsize=8)
+        figure.axes[-1].set_xlabel("x  [m]")
+        text = heading if heading is not None else f"loads along {found.body}"
         figure.suptitle(text, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
     return finish_figure(figure, path)
 

@@ -172,11 +172,34 @@ def _rod_ends(mechanism: Mechanism, bodies: tuple[Body, ...], frames: list[list]
     parents, out = mechanism.parents, []
     for i, body in enumerate(bodies):
         ends: list = [(k, ORIGIN) for k, parent in enumerate(parents) if parent == i]
+        ends = _next_nodes(mechanism, i, ends)
         ends += [(i, place) for place in dict.fromkeys([*frames[i], *links.reaches(loops, body.name)])]
         if not ends and np.linalg.norm(body.com) > 1e-9:
             ends = [(i, tuple(body.com))]
         out.append(ends)
     return out
+
+
+def _next_nodes(mechanism: Mechanism, i: int, ends: list) -> list:
+    """Return the ends of rods from a body: of a beam its first node, of a node also the next one along the beam."""
+    flexible = mechanism.bodies[i].flexible
+    along = _along(mechanism, i) if flexible is not None else []
+    if along:
+        return [end for end in ends if end[0] not in along[1:]]
+    above = mechanism.parents[i]
+    along = _along(mechanism, above) if above >= 0 and mechanism.bodies[above].flexible is not None else []
+    following = along[along.index(i) + 1 :] if i in along else []
+    return [*ends, *((k, ORIGIN) for k in following[:1])]
+
+
+def _along(mechanism: Mechanism, i: int) -> list[int]:
+    """Return the bodies at the nodes of a beam in the order of their distances; none for bodies of finite elements."""
+    flexible: Any = mechanism.bodies[i].flexible
+    if not hasattr(flexible, "beam") and not hasattr(flexible, "node_places"):
+        return []
+    nodes = [k for k, parent in enumerate(mechanism.parents) if parent == i]
+    places = {node.name: float(node.x[0]) for node in getattr(flexible, "beam", flexible).modal.nodes}
+    return sorted(nodes, key=lambda k: places[str(joint_kinds.kind(mechanism.joints[k].kind).node)])
 
 
 def _is_boxed(poses: Numbers, i: int, joint: Joint, ends: list, com) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import joints as joint_kinds
+from .._support.checks import number
 from .._support.pictures import picture
 from ..algebra.arrays import Numbers
 from ..algebra.quaternions import conjugate, product
@@ -21,6 +22,7 @@ from ..algebra.vectors import times as rotated
 from ..algebra.vectors import transpose
 from ..errors import InputError, unknown_name
 from ..model.axes import quaternion_places
+from ..model.flexible import modal_entries
 from ..model.mechanism import Mechanism
 from ..simulation.outcomes import Endings, Outcome
 from ..system import System
@@ -238,6 +240,12 @@ class Trajectory:
         if not len(new) or not (self.t[0] <= new.min() and new.max() <= self.t[-1]):
             raise InputError(f"times must be within {self.t[0]:g} to {self.t[-1]:g} s, the times of the run")
         return replace(self, t=new, **resample(self, new))
+
+    def exaggerated(self, factor: float) -> Trajectory:
+        """Return the run, for pictures, with the deflections of flexible bodies multiplied by a factor."""
+        q = self.q.copy()
+        q[..., modal_entries(self.system.mechanism, 0)] *= number(factor, "factor", least=0.0)
+        return Trajectory(self.system, self.t, q, self.qd, parameters=self.parameters, method=self.method)
 
     def run(self, *index: int) -> Trajectory:
         """Return one run of a batch, given an index per axis of the batch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import joints as joint_kinds
 from .._support.interruption import keep_in_interrupt
 from .._support.progress import show_progress
 from ..model.contacts import Contact
+from ..model.flexible import is_modes
 from ..model.mechanism import Mechanism, Named
 from ..results.trajectory import Trajectory
 from ..system import System
@@ -140,6 +143,26 @@ def name_causes(problem: Problem, done: Run) -> Run:
     return name_blocked_drives(problem.system, done, parameters, problem.control)
 
 
+def _warn_of_deflections(mechanism: Mechanism, q: np.ndarray) -> None:
+    """Warn of the flexible body that deflects most beyond what its modes are valid for."""
+    worst = (1.0, "")
+    for joint, own in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        if is_modes(joint) and own.stop > own.start and q.size:
+            reached = np.abs(q[..., own]).reshape(-1, own.stop - own.start).max(axis=0)
+            ratios = reached / np.array(joint.limits.upper)
+            k = int(ratios.argmax())
+            if ratios[k] > worst[0]:
+                name, unit = (getattr(joint_kinds.kind(joint.kind), x)[k] for x in ("names", "UNITS"))
+                worst = (ratios[k], f"{joint.name}.{name} reaches {reached[k]:.3g} {unit}, {ratios[k]:.3g} times")
+    if worst[1]:
+        warnings.warn(
+            f"deflections are not small: {worst[1]} the largest for which its body is valid; use several beams in a "
+            "row, kt.rod, or a stiffer body",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
 def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:
     """Return the run as a Trajectory; a single run ends with its last finite state."""
     drives, system = problem.drives, problem.system
@@ -153,6 +176,8 @@ def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[Eve
         end = len(t) if good.all() else int(np.argmin(good))
         t, q, qd = t[:end], q[:end], qd[:end]
         acted = {name: x if callable(x) or isinstance(x, dict) else x[:end] for name, x in acted.items()}
+    if problem.mechanism.has_flexible:
+        _warn_of_deflections(problem.mechanism, q)
     method, settings = problem.method, problem.settings
     options: dict[str, Any] = {"dt": settings.dt}
     if method.adaptive:

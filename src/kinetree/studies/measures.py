@@ -14,6 +14,7 @@ from ..algebra.arrays import Numbers
 from ..analysis.balance import shaking
 from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels
+from ..model.flexible import modal_entries
 from ..model.mechanism import Mechanism, resolve_parts
 from ..reports.loads import PARTS, TOTALS, magnitude, one_axis
 from ..results.columns import columns, find
@@ -194,6 +195,8 @@ def column_values(run: Trajectory, name: str) -> Numbers:
         found = shaking(run.system, run.q, run.qd, run["qdd"], parameters=run.parameters_at_samples)
         values = found.force if base == "shaking_force" else found.moment
         return values[..., POSITION.index(part)] if part else np.linalg.norm(values, axis=-1)
+    if base == "deflection":
+        return _deflection(run, part)
     if base == "position":
         frame, at = _frame_and_axis(run.system.mechanism, part)
         place = run[f"poses.{frame}"][..., :3, 3]
@@ -210,7 +213,7 @@ def column_unit(mechanism: Mechanism, name: str) -> str:
         return BEARING[base]
     if base == "power":
         return "W"
-    if base == "position":
+    if base in ("position", "deflection"):
         return "m"
     if base in SHAKING:
         return SHAKING[base]
@@ -224,7 +227,7 @@ def column_unit(mechanism: Mechanism, name: str) -> str:
 def check_column(mechanism: Mechanism, name: str, where: str) -> None:
     """Raise an error for a column that runs of the mechanism do not have, or that mixes units."""
     base, _, part = name.partition(".")
-    more = {"power": axis_labels(mechanism, 1), "position": _frames(mechanism)}
+    more = {"power": axis_labels(mechanism, 1), "position": _frames(mechanism), "deflection": _frames(mechanism)}
     known = columns(mechanism, given=("control",))
     if base in BEARING:
         _require(f"joint or loop of {base!r}", part, _bearings(mechanism, base), where)
@@ -234,6 +237,10 @@ def check_column(mechanism: Mechanism, name: str, where: str) -> None:
     elif base == "position":
         frame, _ = _frame_and_axis(mechanism, part)
         _require("frame of 'position'", frame, more["position"], where)
+    elif base == "deflection":
+        if not mechanism.has_flexible:
+            raise InputError(f"{where}: {mechanism.name!r} has no flexible bodies, so that {name!r} is zero")
+        _require("frame of 'deflection'", part, more["deflection"], where)
     elif base == "power":
         _require("axis of 'power'", part, more["power"], where)
     elif base not in known:
@@ -257,6 +264,15 @@ def find_column(known: dict, name: str, where: str) -> None:
 def _require(kind: str, name: str, known: list[str], where: str) -> None:
     if name not in known:
         raise unknown_name(kind, name, known, where=where)
+
+
+def _deflection(run: Trajectory, frame: str) -> Numbers:
+    """Return how far a frame is from where it would be with undeformed bodies and the same joints [m], [..., nt]."""
+    q = run.q.copy()
+    q[..., modal_entries(run.system.mechanism, 0)] = 0.0
+    more: dict[str, Any] = {} if run.parameters is None else {"parameters": run.parameters_at_samples}
+    straight = run.system.pose(q, frame, **more)
+    return np.linalg.norm(run.system.pose(run.q, frame, **more)[..., :3, 3] - straight[..., :3, 3], axis=-1)
 
 
 def _frames(mechanism: Mechanism) -> list[str]:

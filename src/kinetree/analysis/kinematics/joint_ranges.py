@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...joints import kind
 from ...joints.random_states import drawn_coordinates
 from ...model.axes import axis_names
-from ...model.flexible import modal_entries
+from ...model.flexible import is_modes, modal_entries
 from ...model.scales import characteristic_length, loop_units
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import masks_of_joints
@@ -59,7 +59,7 @@ class Ranges:
             flat += zip(range(own_q.start, own_q.stop), range(own_v.start, own_v.stop), strict=True)
             angles[own_v] = [of.PERIODIC and unit == "rad" for unit in of.UNITS]
             for target, values in ((lower, joint.limits.lower), (upper, joint.limits.upper)):
-                if limits and values:
+                if limits and values and not is_modes(joint):
                     target[own_v] = values
         at = np.array(flat, dtype=int).reshape(-1, 2)
         free = (~masks_of_joints(m, hold)[1]).astype(float)

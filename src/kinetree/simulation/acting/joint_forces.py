@@ -16,6 +16,7 @@ from ...algebra.scalars import Scalar
 from ...dynamics.force_laws import SLIP_SPEED, friction, transmission
 from ...errors import ModelError, Where, argument
 from ...model.checks import require_flat
+from ...model.flexible import is_modes
 from ...model.mechanism import Mechanism, resolve_parts
 from ..arguments import Coefficient, coefficient, coefficients, spread
 from .instants import Force, Instant
@@ -148,7 +149,7 @@ class JointStops:
 
     def _records(self, now: Instant) -> list[Scalar]:
         if self.joint is None:
-            return [i for i in now.tree.records if has_limits(i.joint)]
+            return [i for i in now.tree.records if has_limits(i.joint) and not is_modes(i.joint)]
         i = record(now, self.joint, "JointStops")
         if not has_limits(i.joint):
             raise ModelError(
