@@ -118,8 +118,9 @@ def _rod() -> tuple[Table, float]:
         step, each = _elastica()
         rows.append(("PyElastica, position Verlet", f"{step:g}", f"{1e6 * each:.0f}", f"{step / each:.2g}"))
     note = (
-        f"A clamped rod of steel, 1 m long and 5 mm thick, with {SEGMENTS} segments that falls under its own weight, on "
-        "one core. Real time is 1: more is faster than the rod. Waves along the rod bound the steps of explicit methods."
+        f"A clamped rod of steel, 1 m long and 5 mm thick, with {SEGMENTS} segments that falls under its own weight, "
+        "on one core. Real time is 1: more is faster than the rod. Waves along the rod bound the steps of explicit "
+        "methods."
     )
     heads = ("method", "step [s]", "per step [us]", "times real time")
     return Table("A steel rod", heads, tuple(rows), note), SPAN / took

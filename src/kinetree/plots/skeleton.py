@@ -197,9 +197,10 @@ def _along(mechanism: Mechanism, i: int) -> list[int]:
     flexible: Any = mechanism.bodies[i].flexible
     if not hasattr(flexible, "beam") and not hasattr(flexible, "node_places"):
         return []
-    nodes = [k for k, parent in enumerate(mechanism.parents) if parent == i]
     places = {node.name: float(node.x[0]) for node in getattr(flexible, "beam", flexible).modal.nodes}
-    return sorted(nodes, key=lambda k: places[str(joint_kinds.kind(mechanism.joints[k].kind).node)])
+    children = [(k, joint_kinds.kind(mechanism.joints[k].kind)) for k, p in enumerate(mechanism.parents) if p == i]
+    nodes = {k: kind.node for k, kind in children if isinstance(kind, joint_kinds.Elastic) and kind.node}
+    return sorted(nodes, key=lambda k: places[nodes[k]])
 
 
 def _is_boxed(poses: Numbers, i: int, joint: Joint, ends: list, com) -> bool:
