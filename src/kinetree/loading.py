@@ -20,9 +20,8 @@ from .formats.pairs import mechanism_from_pairs
 from .formats.report import Report, report_tolerated
 from .formats.toml_writer import write_toml
 from .formats.urdf_writer import write_urdf
-from .library.chains import chain_mechanism, n_four_bars_mechanism, rope_mechanism
+from .library.chains import chain_mechanism, n_four_bars_mechanism, rod_mechanism, rope_mechanism
 from .library.nets import net_mechanism, rope_tree_mechanism
-from .library.rods import rod_mechanism
 from .model.contacts import Contact, Surface
 from .model.mechanism import Mechanism
 from .runtime.singularity import weightless_joints
