@@ -20,6 +20,7 @@ from ..algebra.arrays import Numbers
 from ..algebra.scalars import Scalar
 from ..analysis.joint_entries import as_list
 from ..analysis.loops.actuation import dofs
+from ..analysis.loops.driven_motion import nearest_motion
 from ..errors import AssemblyError, InputError, argument, brief, unknown_name
 from ..model.axes import axis_labels, entries
 from ..model.mechanism import Named, inputs_of
@@ -230,10 +231,10 @@ def plan(
 
 def _plan(task: Task, points: Points, passes: list[Mesh]) -> Plan:
     """Return the result, with the cost as it is named."""
-    if task.cost == "time":
-        cost = points.duration
-    else:
-        cost = passes[-1].cost
+    if task.system.closures:  # accelerations keep loops closed to the error of the mesh; these are closed to rounding
+        q, v, a = nearest_motion(task.system, points.q, points.v, points.a)
+        points = replace(points, q=q, v=v, a=a)
+    cost = points.duration if task.cost == "time" else passes[-1].cost
     return Plan(task.system, task.cost, task.driven, task.limits, points, cost, passes[-1].error, tuple(passes))
 
 
