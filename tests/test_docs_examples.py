@@ -61,8 +61,8 @@ SLOW = (
 
 LONG = (
     "closed-loop-dynamics.md", "derivatives.md", "events-and-monitors.md", "exporting.md", "gpu.md",
-    "inverse-kinematics.md", "load-report.md", "many-machines.md", "optimal-control.md", "page.md", "planning.md", "studies.md",
-    "study-statistics.md",
+    "inverse-kinematics.md", "load-report.md", "many-machines.md", "optimal-control.md", "page.md", "planning.md",
+    "studies.md", "study-statistics.md",
 )  # fmt: skip
 
 
