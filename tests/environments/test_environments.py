@@ -250,6 +250,10 @@ def test_what_is_not_finite_is_reset_counted_and_reported():
         if mode != "disabled":
             observation, *_ = batch.step(np.zeros((4, 1)))
             assert (batch.q < 3.0).all() and np.isfinite(batch.qd).all() and batch.lost == 2
+    both = Batch(point(reward={"a": lambda now: kt.smooth.sqrt(now.q[0]), "b": lambda now: 1.0}), 2)
+    both.reset(0, state={"q": [[-3.0], [0.3]]})
+    _, reward, *_ = both.step(np.zeros((2, 1)))
+    assert both.terms["a"][0] == both.terms["b"][0] == 0.0 and reward[1] == both.terms["a"][1] + 1.0
     nan = Batch(point(), 2)
     nan.reset(0)
     *_, truncated = nan.step(np.array([[np.nan], [0.0]]))
@@ -295,6 +299,20 @@ def test_mechanisms_have_random_parameters_terms_and_places():
     assert_same_bits(observation[:, 11].copy(), values[:, 0].copy())
     assert_close(batch.terms["speed"] + batch.terms["effort"], reward, 1e-15, "terms of the reward")
     assert_close(batch.terms["effort"], -1.5 * a[:, 0], 1e-15, "one term")
+
+
+def test_recorded_motions_are_trajectories():
+    """Record a four-bar that runs freely: its samples are those of a run, up to the end of the episode."""
+    batch = Batch(short("FourBar", max_steps=30), 5)
+    run = batch.record(lambda observation: np.zeros((5, 1)), 100, seed=3, index=2)
+    assert run.t[-1] == 0.3 and run.method == "rk4" and run.q.shape == (31, 3)
+    wanted = kt.simulate(kt.load("four_bar"), run.q[0], run.qd[0], times=run.t, dt=0.01)
+    assert_close(run.q, wanted.q, 1e-11, "coordinates against a run")
+    assert_close(run["energy"], wanted["energy"], 1e-11, "energy")
+    with pytest.raises(KinetreeError, match="index is 5; there are 5 environments"):
+        batch.record(lambda observation: np.zeros((5, 1)), 3, index=5)
+    with pytest.raises(KinetreeError, match="CartPole has equations instead of a mechanism"):
+        Batch(named_task("CartPole"), 2).record(lambda observation: np.zeros(2, int), 3)
 
 
 def test_loops_of_starts_are_closed():

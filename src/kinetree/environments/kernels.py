@@ -334,9 +334,12 @@ class _Lanes:
             self.good.value = self.good.value + self.found[j] * 0.0
         fine = self.good.value.equals(0.0)
         one, zero = (k.constant(x, Kind.LANE) for x in (1.0, 0.0))
-        with k.when(k.any(~fine)), k.loop(o) as j:
-            x = self.found[j]
-            self.found[j] = (x * 0.0).equals(0.0).where(x, 0.0)
+        with k.when(k.any(~fine)):
+            with k.loop(o) as j:
+                x = self.found[j]
+                self.found[j] = (x * 0.0).equals(0.0).where(x, 0.0)
+            with k.loop(len(made.finish[1])) as j:
+                self.found[j + (o + 3)] = fine.where(self.found[j + (o + 3)], 0.0)
         over = (self.steps.value >= float(made.task.max_steps)) | (self.found[o + 2] > 0.5)
         self.reward.value = fine.where(self.found[o], 0.0)
         self.terminated.value = (fine & (self.found[o + 1] > 0.5)).where(one, zero)

@@ -201,6 +201,49 @@ def stewart_tracking() -> Task:
     )
 
 
+TORSO_DRIVES = ("actuator_4", "actuator_5")
+"""The linear actuators of CHARMIE's torso."""
+
+
+def charmie_torso() -> Task:
+    """Return the tracking of squats and leans by the torso of CHARMIE, with two linear actuators beside its springs."""
+    torso = load("charmie_torso")  # its bars are at a dead center 0.1 m below the start
+    q0, still = torso.assemble(), np.zeros(torso.nv)
+    names = [joint.name for joint in torso.joints]
+    places = [torso.mechanism.v_slices[names.index(x)].start for x in TORSO_DRIVES]
+    held = torso.inverse_dynamics(q0, still, still, actuated=TORSO_DRIVES)[places].tolist()
+    first, force = q0.tolist(), 60.0
+
+    def control(now: Moment) -> dict[str, Scalar]:
+        return {x: h + a for x, h, a in zip(TORSO_DRIVES, held, now.action, strict=True)}
+
+    def wanted(now: Moment) -> list[Scalar]:
+        phase = now["rate"] * now.t
+        return [first[0] + now["squat"] * (1.0 - cos(phase)), first[1] + now["lean"] * sin(phase)]
+
+    def errors(now: Moment) -> list[Scalar]:
+        return [a - b for a, b in zip(now.q[:2], wanted(now), strict=True)]
+
+    def reset(draw: Draw) -> dict[str, Any]:
+        squat, lean = draw.uniform(-0.03, 0.0), draw.uniform(-0.2, 0.2)
+        return {"q": first, "squat": squat, "lean": lean, "rate": draw.uniform(1.0, 3.0)}
+
+    return Task(
+        name="CharmieTorso",
+        motion=Dynamics(system=torso, dt=0.01, substeps=2, control=control),
+        actions=Continuous((-force,) * 2, (force,) * 2),
+        observation=(lambda now: now.q[:2], lambda now: now.qd[:2], wanted),
+        reward={
+            "squat": lambda now: near(squares(errors(now)[:1]), 0.02),
+            "lean": lambda now: near(squares(errors(now)[1:]), 0.1),
+            "effort": lambda now: -1e-6 * squares(now.action),
+        },
+        reset=reset,
+        terminated=lambda now: (absolute(now.q[0] - first[0]) > 0.08) | (absolute(now.q[1]) > 0.8),
+        max_steps=300,
+    )
+
+
 def differential_drive() -> Task:
     """Return the driving of a base on two wheels to random points, as a rolling mechanism."""
     base = load("differential_drive")
@@ -294,6 +337,7 @@ TASKS: dict[str, Callable[[], Task]] = {
     "FourBar": four_bar_tracking,
     "FiveBar": five_bar_tracking,
     "Stewart": stewart_tracking,
+    "CharmieTorso": charmie_torso,
     "DifferentialDrive": differential_drive,
     "Quadruped": quadruped,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -12,9 +12,11 @@ import numpy as np
 from .._support.checks import whole
 from .._support.optional import optional
 from ..errors import InputError, brief, unknown_name
+from ..results.trajectory import Trajectory
 from ..runtime.kernels import KernelFunction
+from ..system import System
 from .kernels import LOST, M2, MODES, WORDS, Compilable, begin_kernel, step_kernel
-from .tasks import Continuous, Discrete, Task
+from .tasks import Continuous, Discrete, Dynamics, Task
 
 GOLDEN = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: the difference between two states of SplitMix64."""
@@ -175,6 +177,32 @@ class Batch:
         terminated, truncated = self._ends > 0.5
         self.lost += int(np.count_nonzero(self._ends[1] == LOST))
         return observation, self._reward.copy(), terminated, truncated
+
+    def record(self, act: Callable[[np.ndarray], Any], steps: int, *, seed: Any = None, index: int = 0) -> Trajectory:
+        """Return the motion of an environment from a new start of all, under actions act(observation).
+
+        It has a sample per step, and ends where its episode ends. Tasks of equations have no mechanism to record.
+        """
+        motion = self.task.motion
+        if not isinstance(motion, Dynamics):
+            raise InputError(f"{self.task.name} has equations instead of a mechanism; record its observations")
+        if not 0 <= whole(index, "index", least=0) < self.num_envs:
+            raise InputError(f"index is {index}; there are {self.num_envs} environments")
+        observation, states = self.reset(seed), []
+        own = self.parameters[index].copy() if self.made.layout.parameters else None
+        states.append((self.q[index].copy(), self.qd[index].copy()))
+        for _ in range(whole(steps, "steps")):
+            observation, _, terminated, truncated = self.step(act(observation))
+            if self.mode == "same_step" and (terminated | truncated)[index]:
+                break
+            states.append((self.q[index].copy(), self.qd[index].copy()))
+            if (terminated | truncated)[index]:
+                break
+        q, qd = (np.array(x) for x in zip(*states, strict=True))
+        system = System(motion.mechanism, motion.system.report)
+        method = self.made.stepping.method if self.made.stepping else "rk4"
+        options = {"dt": motion.dt / motion.substeps}
+        return Trajectory(system, np.arange(len(q)) * motion.dt, q, qd, parameters=own, method=method, options=options)
 
     @property
     def lost_now(self) -> np.ndarray:

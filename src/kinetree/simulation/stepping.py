@@ -45,7 +45,7 @@ class Stepping:
     """The steps of a mechanism under forces and control by a method: what an unfinished kernel needs to write them.
 
     The last parameters of the `program` are `held` inputs, such as torques. `memory` is the number of entries of a
-    state after its velocities: impulses of contacts and measures of their solution.
+    state after its velocities: impulses of contacts and measures of their solution. `method` is the name of the method.
     """
 
     mechanism: Mechanism
@@ -55,6 +55,7 @@ class Stepping:
     closing: Program | None
     held: int
     memory: int
+    method: str
 
     @property
     def free(self) -> int:
@@ -102,7 +103,7 @@ def stepping_of(
         program = integrator.make_program(mechanism, forces, control, loops=loops)
         made, memory = stepper_of(mechanism, program, integrator, loops, drives=drives_of(control)), 0
     program = held_as_parameters(made.program, mechanism) if held else made.program
-    return Stepping(mechanism, program, integrator, made.quaternions, made.closing, held, memory)
+    return Stepping(mechanism, program, integrator, made.quaternions, made.closing, held, memory, method.name)
 
 
 def fixed_method(mechanism: Mechanism, name: Any, dt: Any) -> Method:
