@@ -327,6 +327,20 @@ def test_loops_of_starts_are_closed():
     assert batch.lost == 0
 
 
+def test_a_bicycle_rides_alone_at_some_speeds():
+    """Push bicycles without touching the handlebar: at 5 m/s the lean fades, at 2 m/s they fall."""
+    batch = Batch(named_task("Bicycle"), 2, "disabled")
+    batch.reset(0)
+    speeds = batch.qd / batch.qd[:, 3:4] * np.array([[5.0], [2.0]])
+    speeds[:, 0] = 0.3
+    batch.reset(0, state={"qd": speeds})
+    fallen = np.zeros(2, bool)
+    for _ in range(200):
+        observation, _, terminated, _ = batch.step(np.zeros((2, 1)))
+        fallen |= terminated
+    assert fallen.tolist() == [False, True] and abs(observation[0, 0]) < 0.01
+
+
 def test_quadruped_stands_with_forces_that_carry_it():
     """Hold the standing posture for two seconds: the forces of the feet are the weight in the mean."""
     batch = Batch(named_task("Quadruped"), 3)

@@ -273,6 +273,34 @@ def differential_drive() -> Task:
     )
 
 
+def bicycle() -> Task:
+    """Return the balancing of a bicycle by its handlebar, at speeds at which it stays upright alone or falls."""
+    bike = load("bicycle")
+    q0 = bike.assemble()
+    ahead = bike.consistent_speeds(q0, {"base.vx": 1.0, "base.wx": 0.0, "steering": 0.0}).tolist()
+
+    def lean(now: Moment) -> Scalar:
+        return now.orientation("frame")[2][1]  # the sine of the angle
+
+    def reset(draw: Draw) -> dict[str, Any]:
+        speed, rate = draw.uniform(2.0, 6.0), draw.uniform(-0.5, 0.5)
+        return {"q": q0.tolist(), "qd": [rate, *(speed * x for x in ahead[1:])]}
+
+    return Task(
+        name="Bicycle",
+        motion=Dynamics(system=bike, dt=0.02, substeps=2, control=lambda now: {"steering": now.action[0]}),
+        actions=Continuous((-5.0,), (5.0,)),
+        observation=(lean, lambda now: now.qd[:1], lambda now: now.q[-2:-1], lambda now: now.qd[-2:], "action"),
+        reward={
+            "upright": lambda now: near(squares([lean(now)]), 0.1),
+            "effort": lambda now: -1e-3 * squares(now.action),
+        },
+        reset=reset,
+        terminated=lambda now: absolute(lean(now)) > 0.6,
+        max_steps=500,
+    )
+
+
 FEET = ("a", "b", "c", "d")
 """The legs of the quadruped."""
 BENT = math.acos(0.25 / 0.3)
@@ -339,6 +367,7 @@ TASKS: dict[str, Callable[[], Task]] = {
     "Stewart": stewart_tracking,
     "CharmieTorso": charmie_torso,
     "DifferentialDrive": differential_drive,
+    "Bicycle": bicycle,
     "Quadruped": quadruped,
 }
 """A function that makes each task that comes with Kinetree."""
