@@ -10,8 +10,10 @@ every target computes the same ones: P. L'Ecuyer, Operations Research 47(1), 159
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ..compiler.ir.program import Program
 from ..compiler.lanes.expressions import Array, Block, Builder, Value
@@ -50,6 +52,9 @@ ROUND = 1.5 * 2.0**52
 
 CHANGING = ("q", "qd", "memory", "queue", "steps", "ended")
 """The parts of a row that change in every step."""
+
+FEW = 8
+"""The most entries of a row whose copies are written one by one."""
 
 LOST = 2.0
 """The entry `truncated` of an environment whose state, observation or reward was not finite."""
@@ -241,7 +246,7 @@ class _Lanes:
         """Write the reading of a row without its random numbers, inside `each_lane`."""
         for block, name, first in self._parts((*CHANGING, "kept", "parameters")):
             at, size = self.made.places[name]
-            with self.k.loop(size) as j:
+            for j in self.each(size):
                 block[j + first] = self.row[j + at]
         ended = self.row[self.made.places["ended"][0]] > 0.5
         self.was.value, self.ended.value = ended, ended
@@ -250,7 +255,7 @@ class _Lanes:
         """Write the writing of some parts of a row, inside `each_lane`."""
         for block, name, first in self._parts(names):
             at, size = self.made.places[name]
-            with self.k.loop(size) as j:
+            for j in self.each(size):
                 self.row[j + at] = block[j + first]
         if "ended" in names:
             one = self.k.constant(1.0, Kind.LANE)
@@ -265,6 +270,14 @@ class _Lanes:
         }  # fmt: skip
         return [(blocks[x][0], x, blocks[x][1]) for x in names if x in blocks and self.made.places[x][1]]
 
+    def each(self, count: int) -> Iterator[Any]:
+        """Yield the numbers below a few one by one, or the counter of a loop."""
+        if count <= FEW:
+            yield from range(count)
+        else:
+            with self.k.loop(count) as j:
+                yield j
+
     def copy(self, source: Block, target: Block, count: int, first: int = 0, to: int = 0) -> None:
         """Write a loop that copies entries of a block."""
         if count:
@@ -273,7 +286,7 @@ class _Lanes:
 
     def put(self, source: Block, array: Array, count: int) -> None:
         """Write the entries of a block into an output, inside `each_lane`."""
-        with self.k.loop(count) as j:
+        for j in self.each(count):
             array[j] = source[j]
 
     # --- a step
