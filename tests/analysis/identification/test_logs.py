@@ -223,6 +223,14 @@ def test_currents_without_gains():
     assert_close(milli.relative_residuals, plain().relative_residuals, 0.02, "residuals of mA")
 
 
+def test_torques_of_motors_before_gears():
+    """Find that torques have another size than the model's, and gains as of currents."""
+    found = identified(tau=TAU / 90.0)
+    assert "of the model's size: they are read like currents, as those of motors before gears" in found.findings[0]
+    assert_close(found.relative_residuals, plain().relative_residuals, 0.02, "residuals")
+    assert_close(found.gains[:3] * 1.2 / 90.0, np.ones(3), 0.05, "ratios, up to the mass")
+
+
 def test_rest_and_limits_of_drives_are_left_out():
     """Stop for a while under friction that may be anything, and saturate a drive, and find the residuals of motion."""
     t = np.arange(0.0, 50.0, 0.01)

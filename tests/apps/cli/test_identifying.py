@@ -62,6 +62,18 @@ def test_several_logs_and_another_one_for_residuals(log, tmp_path, capsys):
     assert "samples held out" in words(capsys.readouterr().out)
 
 
+def test_joints_that_stand_still(log, tmp_path, capsys):
+    """Identify two joints of an arm of three without columns of the third, and find all of them again."""
+    options = ["--lock", "joint3", "--no-delays", "-o", str(tmp_path)]
+    assert run("identify", str(log), "--model", "planar_3r", "--gains", "14,9", *options) == 0
+    assert "joint2" in words(capsys.readouterr().out)
+    again = kt.load(tmp_path / "planar_3r_identified.toml")
+    assert [j.kind for j in again.joints] == ["revolute"] * 3
+    assert again.nv == 3
+    assert run("identify", str(log), "--model", "planar_3r", "--lock", "jaw", "-o", str(tmp_path)) == 2
+    assert "no joint 'jaw'" in words(capsys.readouterr().err)
+
+
 def written(tmp_path: Path, head: str, columns, mark: str = ",") -> Path:
     """Write a table and return its path."""
     path = tmp_path / "log.csv"

@@ -49,6 +49,8 @@ from .estimates import undetermined as unknown_parameters
 from .recordings import Data, recordings_of
 
 DEFAULT_COLUMNS = ("viscous", "coulomb", "offset", "armature")
+OTHER_SIZE = 4.0
+"""The ratio of the model's torques to measured ones, or its inverse, from which these are those of motors."""
 VALIDATION = 0.25
 """The part of each piece, at its end, that is held out by default."""
 LONGEST_DELAY = 0.1
@@ -237,17 +239,18 @@ def identify(
     measured = Measured(system, base, driven, cutoff, longest if delays else 0.0)
     rows = measured.rows(recordings, "recording", findings)
     labels, frame = [axis_labels(m, 1)[k] for k in driven], None
+    currents = [r.current is not None for r in recordings]
+    if any(currents) and not all(currents):
+        raise InputError("some recordings have currents and others torques; identify them one after the other")
+    scaled = any(currents) or (signs and _of_motors(rows, base, driven, labels, findings))
     if signs:
-        known = _gains(gains, labels, m) if any(r.current is not None for r in recordings) else np.ones(len(driven))
+        known = _gains(gains, labels, m) if scaled else np.ones(len(driven))
         sign, zero = found_positions(measured, rows, known, _sizes(system, base), axis_labels(m, 1), findings)
         if (sign < 0.0).any() or zero.any():
             frame = sign, zero
             rows = measured.rows(recordings, "recording", [], frame)
     training, unseen_rows = _divided(measured, rows, validation, findings, frame)
-    currents = [r.current is not None for r in recordings]
-    if any(currents) and not all(currents):
-        raise InputError("some recordings have currents and others torques; identify them one after the other")
-    known = _gains(gains, labels, m) if any(currents) else np.ones(len(driven))
+    known = _gains(gains, labels, m) if scaled else np.ones(len(driven))
     if signs and known is not None:
         known = known * found_signs(training, known, base.values, driven, labels, findings)
     if gains is not None and not any(currents):
@@ -285,7 +288,7 @@ def identify(
         base, solution.values, solution.deviations, solution.covariance, pi,
         with_dynamic_parameters(system, pi, chosen), tuple(labels), tuple(units[k] for k in driven),
         fitted, unseen, solution.noise, shift, solution.condition, method, consistent,
-        tuple(r.cutoff for r in rows), known if any(currents) else None,
+        tuple(r.cutoff for r in rows), known if scaled else None,
         None if found is None else found.deviations, tuple(findings), masses,
     )  # fmt: skip
 
@@ -309,6 +312,24 @@ def _divided(
     return [r.part(slice(0, k)) for r, k in zip(rows, cuts, strict=True)], [
         r.part(slice(k, None)) for r, k in zip(rows, cuts, strict=True) if k < len(r.t)
     ]
+
+
+def _of_motors(
+    rows: list[Rows], base: BaseParameters, driven: list[int], labels: list[str], findings: list[str]
+) -> bool:
+    """Return whether torques are those of motors before their gears, or in another unit: far from the model's size."""
+    try:
+        inverse, _, guessed = model_gains(rows, base, driven, labels)
+    except InputError:
+        return False
+    ratio = float(np.median([abs(1.0 / x) for k, x in enumerate(inverse) if k not in guessed]))
+    if 1.0 / OTHER_SIZE < ratio < OTHER_SIZE:
+        return False
+    findings.append(
+        f"torques are 1 / {ratio:.3g} of the model's size: they are read like currents, as those of motors before "
+        "gears, or in another unit, with gains that are to be found"
+    )
+    return True
 
 
 def _cut(rows: Rows, part: float) -> int:

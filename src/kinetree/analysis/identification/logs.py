@@ -97,7 +97,7 @@ def read_log(
     if lacking:
         raise InputError(
             f"{path}: no position of {', '.join(lacking[:6])} among the columns {', '.join(head[:12])}; name columns "
-            f"q1 to q{count}, or after the joints, such as q_{labels[0]}"
+            f"q1 to q{count}, or after the joints, such as q_{labels[0]}; joints that stood still are named by --lock"
         )
     arrays: dict[str, Numbers] = {}
     for quantity in QUANTITIES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from ...errors import ModelError
+from ...errors import ModelError, unknown_name
+from ...model import Joint
 from ...system import System
 from .analyses import Base, Lenient, Root, load_system
 from .outputs import OUT, Folder, folder_of
@@ -56,6 +58,9 @@ def identify(
     header: Annotated[
         str | None, typer.Option(help="Names of columns, or of quantities of all joints: t,q,qd,current.")
     ] = None,
+    lock: Annotated[
+        list[str] | None, typer.Option(help="A joint that stands still, and is not in the log; may be repeated.")
+    ] = None,
     base: Base = "fixed",
     root: Root = None,
     lenient: Lenient = False,
@@ -75,13 +80,15 @@ def identify(
     from .console import clean, heading, make_console, make_table, print_table
     from .motions import file_stem, listed_numbers, print_files
 
-    system, findings = load_system(model, base, root, lenient), list[str]()
+    whole, findings = load_system(model, base, root, lenient), list[str]()
+    system = without_motion(whole, lock or ())
     folder = folder_of(output, "files are named like the model")
     names = None if header is None else [x.strip() for x in header.split(",")]
     read = partial(read_log, system=system, findings=findings, degrees=degrees, rate=rate, header=names)
     recording = [read(path) for path in log]
     held = None if validation is None else read(validation)
-    torques = None if gains is None else listed_numbers("--gains", gains, [j.name for j in system.joints])
+    measured = actuated or [j.name for j in system.joints if j.kind != "fixed"]
+    torques = None if gains is None else listed_numbers("--gains", gains, measured)
     found = find(
         system, recording, method=method, consistent=None if consistent == "none" else consistent, cutoff=cutoff,
         columns=() if columns == "none" else [x.strip() for x in columns.split(",")], delays=delays,
@@ -101,11 +108,12 @@ def identify(
             print_table(console, table)
     stem = file_stem(system)
     found = found.noting(findings)
+    moving = with_motion(found.system, whole, lock or ())
     files = [
-        save(found.system, folder / f"{stem}_identified.toml"),
+        save(moving, folder / f"{stem}_identified.toml"),
         found.report(folder / f"{stem}_identification.html"),
     ]
-    for suffix, model_ in ((".urdf", without_armatures(found.system)), (".xml", found.system)):
+    for suffix, model_ in ((".urdf", without_armatures(moving)), (".xml", moving)):
         try:
             files.append(save(model_, folder / f"{stem}_identified{suffix}"))
         except ModelError as error:
@@ -113,6 +121,27 @@ def identify(
     if any(any(j.armature) for j in found.system.joints):
         console.print("* URDF has no place for armatures; TOML and MJCF have them", soft_wrap=True)
     print_files(console, files)
+
+
+def without_motion(system: System, names: Sequence[str]) -> System:
+    """Return a mechanism whose joints of these names are fixed at zero displacement, without their couplings."""
+    m = system.mechanism
+    if unknown := [x for x in names if x not in {j.name for j in m.joints}]:
+        raise unknown_name("joint", unknown[0], [j.name for j in m.joints])
+    if not names:
+        return system
+    joints = tuple(Joint(j.name, "fixed", j.parent, j.child, j.placement) if j.name in names else j for j in m.joints)
+    couplings = tuple(c for c in m.couplings if not {c.joint, *(x for x, _ in c.terms)} & {*names})
+    return type(system)(replace(m, joints=joints, couplings=couplings, actuators=(), keyframes=()))
+
+
+def with_motion(system: System, whole: System, names: Sequence[str]) -> System:
+    """Return an identified mechanism with the joints that were fixed as they were in the whole one."""
+    if not names:
+        return system
+    m, before = system.mechanism, {j.name: j for j in whole.joints}
+    joints = tuple(before[j.name] if j.name in names else j for j in m.joints)
+    return type(whole)(replace(whole.mechanism, bodies=m.bodies, joints=joints))
 
 
 def without_armatures(system: System) -> System:
