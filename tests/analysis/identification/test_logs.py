@@ -246,6 +246,7 @@ def test_rest_and_limits_of_drives_are_left_out():
     found = kt.identify(ARM, kt.Recording(t, q, tau=tau), **OPTIONS)
     line = next(x for x in found.findings if x.startswith("samples at rest, where friction may be anything"))
     assert "joint1" in line and "joint6" in line and "part of neither the fit nor the residuals" in line
+    assert "part of neither the fit nor the residuals, which would be " in line
     assert_close(found.relative_residuals, plain().relative_residuals, 0.05, "residuals")
     assert not found.validation[0].use.all()
 

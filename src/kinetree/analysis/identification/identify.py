@@ -277,13 +277,13 @@ def identify(
         )
         W, tau, joint = held(W, tau, joint, base.values)
     solution = estimate(W, tau, joint, method, names)
-    _notice_unused([*training, *unseen_rows], labels, findings)
     _notice(solution, names, findings)
     pi, masses = _all_parameters(system, base, solution, chosen, consistent)  # with the gains as they are
     if found is not None:
         solution = replace(solution, covariance=found.covariance)
     units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(m, 1)]
     fitted, unseen = (tuple(_fit(r, base, pi, known, shift) for r in part) for part in (training, unseen_rows))
+    _notice_unused(fitted, unseen, labels, findings)
     return Identification(
         base, solution.values, solution.deviations, solution.covariance, pi,
         with_dynamic_parameters(system, pi, chosen), tuple(labels), tuple(units[k] for k in driven),
@@ -383,16 +383,18 @@ def _step(rows: list[Rows]) -> float:
     return min(s if r.cutoff is None else 1.0 / (20.0 * r.cutoff) for r, s in zip(rows, steps, strict=True))
 
 
-def _notice_unused(rows: list[Rows], labels: list[str], findings: list[str]) -> None:
-    """Add a finding for rows at rest or at the limit of a drive."""
-    use = np.concatenate([r.use for r in rows])
+def _notice_unused(fitted: Sequence[Fit], unseen: Sequence[Fit], labels: list[str], findings: list[str]) -> None:
+    """Add a finding for samples at rest or at the limit of a drive, with the residuals that they would make."""
+    use = np.concatenate([f.use for f in (*fitted, *unseen)])
     parts = [
         f"{label} {100.0 * (1.0 - x):.0f} %" for label, x in zip(labels, use.mean(axis=0), strict=True) if x < 0.995
     ]
     if parts:
+        whole = [replace(f, use=np.ones_like(f.use)) for f in (unseen or fitted)]
+        residuals = ", ".join(f"{100.0 * x:.3g} %" for x in _relative(whole))
         findings.append(
-            f"samples at rest, where friction may be anything, or at the limit of a drive: {', '.join(parts)}; "
-            "they are part of neither the fit nor the residuals"
+            f"samples at rest, where friction may be anything, or at the limit of a drive: {', '.join(parts)}; they "
+            f"are part of neither the fit nor the residuals, which would be {residuals} with them"
         )
 
 
