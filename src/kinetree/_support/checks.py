@@ -13,13 +13,13 @@ import numpy as np
 from ..errors import InputError, brief, path_of
 
 
-def is_masked(x: Any) -> bool:
+def is_masked(x: object) -> bool:
     """Return whether an array hides entries behind a mask."""
     ma = sys.modules.get("numpy.ma")  # slow to import, and loaded wherever such an array exists
     return ma is not None and isinstance(x, ma.MaskedArray) and bool(ma.is_masked(x))
 
 
-def plain(x: Any) -> float | None:
+def plain(x: object) -> float | None:
     """Return a real number of Python or NumPy as a float; None for anything else, truth values and texts included."""
     if type(x) is float:
         return x
@@ -31,7 +31,7 @@ def plain(x: Any) -> float | None:
         return math.inf if abs(x) == x else -math.inf
 
 
-def number(x: Any, what: str, *, least: float = -math.inf, infinite: bool = False) -> float:
+def number(x: object, what: str, *, least: float = -math.inf, infinite: bool = False) -> float:
     """Return a plain number, not NaN and not below `least`; infinities pass only where they are allowed."""
     value = plain(x)
     if value is None:
@@ -43,7 +43,7 @@ def number(x: Any, what: str, *, least: float = -math.inf, infinite: bool = Fals
     return value
 
 
-def positive(x: Any, what: str) -> float:
+def positive(x: object, what: str) -> float:
     """Return a plain number above zero."""
     value = number(x, what)
     if value <= 0.0:
@@ -65,12 +65,12 @@ def whole(x: Any, what: str, *, least: int = 1, most: int | None = None, of: str
     return count
 
 
-def numbers(x: Any, what: str, *, least: float = -math.inf, infinite: bool = False) -> tuple[float, ...]:
+def numbers(x: object, what: str, *, least: float = -math.inf, infinite: bool = False) -> tuple[float, ...]:
     """Return one number, or several, as a tuple of floats."""
     return tuple(number(item, what, least=least, infinite=infinite) for item in items(x, what))
 
 
-def vector(x: Any, what: str) -> tuple[float, float, float]:
+def vector(x: object, what: str) -> tuple[float, float, float]:
     """Return three numbers."""
     found = numbers(x, what)
     if len(found) != 3:
@@ -78,7 +78,7 @@ def vector(x: Any, what: str) -> tuple[float, float, float]:
     return found[0], found[1], found[2]
 
 
-def items(x: Any, what: str) -> Sequence[Any]:
+def items(x: object, what: str) -> Sequence[Any]:
     """Return the items of a list or a flat array, or a single thing as a list of one."""
     if isinstance(x, np.ndarray):
         if x.ndim > 1:
@@ -93,7 +93,7 @@ def items(x: Any, what: str) -> Sequence[Any]:
     return (x,)
 
 
-def real_array(value: Any, name: str, remedy: str = "") -> np.ndarray:
+def real_array(value: object, name: str, remedy: str = "") -> np.ndarray:
     """Return an array of real numbers; masked entries, complex numbers, texts and dates are refused."""
     if is_masked(value):
         raise InputError(f"{name} has masked entries; fill them, or leave these runs out", path=path_of(name))

@@ -40,22 +40,22 @@ class Unidentified(Exception):
         self.path: list[str] = []
 
 
-def digest(*parts: Any) -> str:
+def digest(*parts: object) -> str:
     """Return a digest of numbers, texts, arrays, lists, mappings, objects and functions."""
     return hashlib.sha256(text(parts).encode()).hexdigest()
 
 
-def text(x: Any) -> str:
+def text(x: object) -> str:
     """Return the identity of a value or function."""
     return _Identity().text(x)
 
 
-def value_text(x: Any) -> str:
+def value_text(x: object) -> str:
     """Return the identity of a plain value, or of an object of this package made of such; functions have none."""
     return _plain(x, value_text, _refusal)
 
 
-def _refusal(x: Any) -> str:
+def _refusal(x: object) -> str:
     raise Unidentified(_describe(x))
 
 
@@ -92,10 +92,10 @@ class _Identity:
         self._open: dict[int, int] = {}  # by their address: where they began
         self._done: dict[int, tuple[str, Any]] = {}  # with the objects, so that their addresses stay taken
 
-    def text(self, x: Any) -> str:
+    def text(self, x: object) -> str:
         return _plain(x, self.text, self._other)
 
-    def _at(self, place: str, x: Any) -> str:
+    def _at(self, place: str, x: object) -> str:
         """Return the identity of a part; an error names the place."""
         try:
             return self.text(x)
@@ -103,7 +103,7 @@ class _Identity:
             error.path.append(place)
             raise
 
-    def _other(self, x: Any) -> str:
+    def _other(self, x: object) -> str:
         if id(x) in self._open:  # a function that calls itself, say
             return f"#{self._open[id(x)]}"
         if id(x) not in self._done:
@@ -253,11 +253,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _is_slot(x: Any) -> bool:
+def _is_slot(x: object) -> bool:
     return type(x).__name__ in ("member_descriptor", "getset_descriptor")
 
 
-def _package(x: Any) -> str:
+def _package(x: object) -> str:
     return (getattr(x, "__module__", None) or "").partition(".")[0]
 
 
@@ -291,5 +291,5 @@ def _version(module: str) -> str:
     return f" {found}" if isinstance(found, str) and found and module.partition(".")[0] != OWN else ""
 
 
-def _describe(x: Any) -> str:
+def _describe(x: object) -> str:
     return f"{repr(x)[:80]} ({type(x).__name__})"

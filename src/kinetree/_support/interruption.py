@@ -22,7 +22,7 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 + SIGINT, as shells report it."""
 
 
-def keep_in_interrupt(text: str, **computed: Any) -> KeyboardInterrupt:
+def keep_in_interrupt(text: str, **computed: object) -> KeyboardInterrupt:
     """Return the KeyboardInterrupt of a function, with what it computed as an attribute: `run`, `study` or `optimum`.
 
     It is no subclass: only after KeyboardInterrupt itself does Python end a program as the signal does, so that loops
@@ -52,7 +52,7 @@ def is_command_line(program: list[str], given: list[str]) -> bool:
     return os.path.splitext(os.path.basename("".join(program[:1])))[0] in ("kinetree", "kinetree-script")
 
 
-def _end(*_: Any) -> None:
+def _end(*_: object) -> None:
     # An exception would not do: extension modules report one during their import as errors of their own.
     os.write(2, b"kinetree: interrupted\n")
     os._exit(INTERRUPTED)

@@ -17,15 +17,15 @@ class Column:
         """Hold an array."""
         self.x = x
 
-    def where(self, yes: Any, no: Any) -> Column:
+    def where(self, yes: object, no: object) -> Column:
         """Return `yes` where this is true."""
         return Column(np.where(self.x, plain(yes), plain(no)))
 
-    def atan2(self, x: Any) -> Column:
+    def atan2(self, x: object) -> Column:
         """Return the angles of the points (x, self)."""
         return Column(np.arctan2(self.x, plain(x)))
 
-    def ratan2(self, y: Any) -> Column:
+    def ratan2(self, y: object) -> Column:
         """Return the angles of the points (self, y)."""
         return Column(np.arctan2(plain(y), self.x))
 
@@ -33,7 +33,7 @@ class Column:
         return Column(-self.x)
 
 
-def plain(a: Any) -> Any:
+def plain(a: object) -> Any:
     """Return the array of a column; numbers as they are."""
     return a.x if isinstance(a, Column) else a
 
@@ -47,7 +47,7 @@ def _function(name: str, array: Callable[..., Any]) -> Callable[[Column], Column
 
 
 def _operator(name: str) -> Callable[[Column, Any], Column]:
-    def method(self: Column, other: Any) -> Column:
+    def method(self: Column, other: object) -> Column:
         return Column(getattr(self.x, name)(plain(other)))
 
     return method

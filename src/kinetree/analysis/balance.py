@@ -75,7 +75,7 @@ class Balance(Displayed):
         names = zip(self.axes, self.units, strict=True)
         return [(axis, unit, *(f"{x:.4g}" for x in row)) for (axis, unit), row in zip(names, numbers, strict=True)]
 
-    def plot(self, path: Any = None, **options: Any) -> Any:
+    def plot(self, path: object = None, **options: object) -> Any:
         """Draw the torques, curves over one joint or maps over two; return the figure, or write it to `path`."""
         return picture("balance_plot")(self, path, **options)
 
@@ -134,7 +134,7 @@ def _one_or_two(over: Mapping[str, Any]) -> Mapping[str, Any]:
     return over
 
 
-def _positions(system: CompiledMechanism, name: str, given: Any, samples: int) -> Numbers:
+def _positions(system: CompiledMechanism, name: str, given: object, samples: int) -> Numbers:
     """Return the positions of a joint: evenly spaced between two bounds, or as given."""
     if len(entries(system.mechanism, name, 0)) != 1:
         raise InputError(f"over: {name!r} has several coordinates; name a joint with one, or one of its axes")

@@ -133,7 +133,7 @@ class _Statics:
             return (self.parameters[rows],)
         return parameter_arguments(self.system._nominal)
 
-    def moved(self, q: Numbers, step: Numbers, rows: Any) -> Numbers:
+    def moved(self, q: Numbers, step: Numbers, rows: object) -> Numbers:
         """Return positions after a step."""
         return self.system.function("integrate")(q, step, *self.more(rows))
 

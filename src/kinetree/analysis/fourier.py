@@ -241,7 +241,7 @@ def freed_numbers(mechanism: Mechanism, symbols: str) -> tuple[Mechanism, dict[s
             "armature": vector(f"J{i}", joint.armature, "123456", f"armature of {joint.name} [kg m^2, kg]"),
         }
 
-    def ratio(k: int, coupling: str, joint: str, x: Any) -> Any:
+    def ratio(k: int, coupling: str, joint: str, x: object) -> Any:
         return x if x in (1, -1) else number(f"n{k}", x, f"ratio of {coupling} to {joint}", down=True)
 
     def placed(place: Placement, body: str, what: str) -> Placement:

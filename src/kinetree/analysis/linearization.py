@@ -193,7 +193,7 @@ def _independent(
     system: CompiledMechanism,
     q: Numbers,
     qd: Numbers,
-    parameters: Any,
+    parameters: object,
     prefer_places: tuple[str, ...] = (),
     prefer_speeds: tuple[str, ...] = (),
 ) -> tuple[Independence, Independence, Numbers]:

@@ -57,7 +57,7 @@ class Modes(Displayed):
         """Whether no mode grows, to rounding."""
         return bool((self.eigenvalues.real <= 1e-7 * np.abs(self.eigenvalues).max(initial=0.0)).all())
 
-    def run(self, k: int = 1, **options: Any) -> Any:
+    def run(self, k: int = 1, **options: object) -> Any:
         """Return mode k, counted from 1, as a run of constant amplitude, with loops closed.
 
         Options: `amplitude`, the largest displacement [rad, m]; `period` [s] of a vibration in the run, None for its
@@ -65,11 +65,11 @@ class Modes(Displayed):
         """
         return picture("mode_run")(self, k, **options)
 
-    def page(self, k: int = 1, path: str | Path | None = None, **options: Any) -> Any:
+    def page(self, k: int = 1, path: str | Path | None = None, **options: object) -> Any:
         """Return a web page that shows mode k; with a `path`, write it there. Options are those of `run` and pages."""
         return picture("mode_page")(self, k, path, **options)
 
-    def animate(self, k: int = 1, path: str | Path = "mode.gif", **options: Any) -> Path:
+    def animate(self, k: int = 1, path: str | Path = "mode.gif", **options: object) -> Path:
         """Write mode k as an animation, .gif or .mp4; options are those of `run` and of a run's `animate`."""
         return picture("mode_animation")(self, k, path, **options)
 
@@ -125,7 +125,7 @@ def _scaled(shape: Numbers) -> Numbers:
     return shape / largest if largest != 0 else shape
 
 
-def _refuse_moving(system: CompiledMechanism, q: Numbers, tau: Numbers, forces: bool, parameters: Any) -> None:
+def _refuse_moving(system: CompiledMechanism, q: Numbers, tau: Numbers, forces: bool, parameters: object) -> None:
     """Raise InputError unless the mechanism stays at rest at q."""
     options: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
     if not forces:

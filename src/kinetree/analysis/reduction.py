@@ -58,7 +58,7 @@ class SymbolicLoops:
             parts = G.T * whole * G
         return names, [min(pair, key=lambda x: x.count_ops()) for pair in zip(exact, parts, strict=True)]
 
-    def _ratio(self, n: Sum, d: Sum, below: Any) -> Any:
+    def _ratio(self, n: Sum, d: Sum, below: object) -> Any:
         """Return n / d as an expression."""
         return self.printed(Sum.number(1)) if n is d else import_sympy().factor(self.printed(n) / below)
 

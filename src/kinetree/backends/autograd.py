@@ -66,7 +66,7 @@ def node_of(
     )
 
 
-def refuse_out(name: str, out: Any) -> None:
+def refuse_out(name: str, out: object) -> None:
     """Raise InputError for an array of results that torch should differentiate."""
     if out is not None:
         raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
@@ -102,19 +102,19 @@ def _both() -> Any:
         """A compiled function with its derivatives."""
 
         @staticmethod
-        def forward(node: Node, *tensors: Any) -> Any:
+        def forward(node: Node, *tensors: object) -> Any:
             """Run the function."""
             return node.call(VALUE, *tensors)
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
             """Keep the tensors for both modes."""
             ctx.node, *tensors = inputs
             ctx.save_for_backward(*tensors)
             ctx.save_for_forward(*tensors)
 
         @staticmethod
-        def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+        def jvp(ctx: Any, _: object, *tangents: object) -> Any:
             """Return the tangents of the results."""
             tensors = ctx.saved_tensors
             given = [torch.zeros_like(x) if t is None else t for x, t in zip(tensors, tangents, strict=True)]
@@ -145,21 +145,21 @@ def _product() -> Any:
         """A product of a function's Jacobian as a function of all that it depends on, without derivatives."""
 
         @staticmethod
-        def forward(node: Node, kind: str, *tensors: Any) -> Any:
+        def forward(node: Node, kind: str, *tensors: object) -> Any:
             """Run the product."""
             return node.call(kind, *tensors)
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        def setup_context(ctx: object, inputs: tuple[Any, ...], output: object) -> None:
             """Keep nothing."""
 
         @staticmethod
-        def jvp(_: Any, *__: Any) -> Any:
+        def jvp(_: object, *__: object) -> Any:
             """Raise InputError."""
             raise InputError(TWICE.format("torch"))
 
         @staticmethod
-        def backward(_: Any, *__: Any) -> Any:
+        def backward(_: object, *__: object) -> Any:
             """Raise InputError."""
             raise InputError(TWICE.format("torch"))
 

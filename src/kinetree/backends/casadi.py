@@ -195,7 +195,7 @@ class _Methods:
     def has_jacobian(self) -> bool:
         return True
 
-    def get_jacobian(self, name: str, given: Any, made: Any, options: Any) -> Any:
+    def get_jacobian(self, name: str, given: Any, made: Any, options: object) -> Any:
         return _callback(name, self.slopes(), given, made)
 
     def has_jac_sparsity(self, out: int, of: int) -> bool:
@@ -213,7 +213,7 @@ class _Methods:
     def has_reverse(self, count: int) -> bool:
         return self.node.has_reverse and count == 1
 
-    def get_reverse(self, count: int, name: str, given: Any, made: Any, options: Any) -> Any:
+    def get_reverse(self, count: int, name: str, given: Any, made: Any, options: object) -> Any:
         return _callback(name, reverse_node(self.node), given, made)
 
 

@@ -63,7 +63,7 @@ def _primitive() -> Any:
     p = Primitive("kinetree")
     p.multiple_results = True
 
-    def run(*arrays: Any, native: Native, kind: str) -> list[Any]:
+    def run(*arrays: object, native: Native, kind: str) -> list[Any]:
         return list(native.run(kind, arrays))
 
     def shapes(*arrays: Any, native: Native, kind: str) -> list[Any]:
@@ -120,7 +120,7 @@ def _forward(given: Sequence[Any], tangents: Sequence[Any], *, native: Native, k
     return found, [sum(each[1:], start=each[0]) for each in zip(*terms, strict=True)]
 
 
-def _transposed(cotangents: Sequence[Any], *arguments: Any, native: Native, kind: str) -> list[Any]:
+def _transposed(cotangents: Sequence[Any], *arguments: object, native: Native, kind: str) -> list[Any]:
     """Return the cotangents of the arguments in which a call is linear, and None for the others."""
     from jax.interpreters import ad  # pyright: ignore[reportMissingImports]
 

@@ -76,7 +76,7 @@ class Mirrored:
 
 def parameter_argument(
     mechanism: Mechanism,
-    given: Any,
+    given: object,
     *,
     numbers: Callable[[tuple[float, ...]], Any],
     columns: Callable[[Sequence[Any]], Any],

@@ -78,7 +78,7 @@ class TorchSystem(Mirrored):
         function = self.system.function(name, **o.code(), dtype=dtype)
         places = None if out is None else tuple(map(numbers_of, out if isinstance(out, tuple) else (out,)))
 
-        def run(function: Function, *tensors: Any) -> Any:
+        def run(function: Function, *tensors: object) -> Any:
             given = tuple(map(numbers_of, tensors))
             results = (function.checked if o.check else function.unchecked)(given, out=places, threads=o.threads)
             return out if out is not None else tensors_of(results)
@@ -124,7 +124,7 @@ def numbers_of(x: Any) -> np.ndarray:
         ) from None
 
 
-def tensors_of(results: Any) -> Any:
+def tensors_of(results: object) -> Any:
     """Return results as tensors that share their memory."""
     torch = optional.torch()
     if isinstance(results, tuple):
@@ -132,7 +132,7 @@ def tensors_of(results: Any) -> Any:
     return torch.from_numpy(np.asarray(results))
 
 
-def tensor_of(values: Any, dtype: str) -> Any:
+def tensor_of(values: object, dtype: str) -> Any:
     """Return values as a tensor of a precision."""
     torch = optional.torch()
     return torch.as_tensor(values, dtype=getattr(torch, dtype))

@@ -178,7 +178,7 @@ def register_with_xla(function: Function, constants: tuple[float, ...] | None) -
     if not isinstance(function.gufunc, np.ufunc):
         more = () if constants is None else (np.array(constants, function.request.dtype),)
 
-        def run(*arrays: Any) -> tuple[Any, ...]:
+        def run(*arrays: object) -> tuple[Any, ...]:
             result = function.unchecked((*map(np.asarray, arrays), *more))
             return result if isinstance(result, tuple) else (result,)
 

@@ -79,7 +79,7 @@ def count_of(surface: Any, feature: Feature) -> int:
     return 1 + LYING if feature.rim else len(surface_kind(surface.kind).candidates)
 
 
-def _candidate(surface: Any, feature: Feature, meet, r, R, w, v) -> Candidate:
+def _candidate(surface: object, feature: Feature, meet, r, R, w, v) -> Candidate:
     lever = times(R, feature.at)
     dlever = cross(w, lever)
     met = meet(surface, Ball(add(r, lever), add(v, dlever), feature.radius))
@@ -87,7 +87,7 @@ def _candidate(surface: Any, feature: Feature, meet, r, R, w, v) -> Candidate:
     return _made(met, arm, sub(dlever, scale(feature.radius, met.dn)))
 
 
-def _lying(surface: Any, point: Feature, r, R, w, v) -> Candidate:
+def _lying(surface: object, point: Feature, r, R, w, v) -> Candidate:
     """Return the candidate of a point of a rim, which touches only while the rim lies flat."""
     lever = times(R, point.at)
     met = on_plane(surface, Ball(add(r, lever), v, 0.0))

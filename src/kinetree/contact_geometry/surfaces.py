@@ -89,7 +89,7 @@ def rim_on_plane(feature: Feature, r: Vector, R, w: Vector) -> tuple[Meeting, Ve
 # --- The surfaces
 
 
-def on_plane(surface: Any, ball: Ball) -> Meeting:
+def on_plane(surface: object, ball: Ball) -> Meeting:
     """Return where a ball meets the xy plane of a surface; the solid is below it."""
     return Meeting(ball.c[2] - ball.radius, (0.0, 0.0, 1.0))
 

@@ -54,7 +54,7 @@ class Options:
     jacobian: bool = False
 
 
-def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, options: Options) -> list[Path]:
+def write_functions(system: object, functions: object, to: object, folder: str | Path, options: Options) -> list[Path]:
     """Write functions and return the paths; with the arguments of `export`."""
     o = options
     if not isinstance(o.prefix, str):
@@ -178,7 +178,7 @@ def export(
     frame: str | None = None,
     axes: str | None = None,
     wrenches: bool = False,
-    control: Any = None,
+    control: object = None,
     forces: Force | Sequence[Force] | None = None,
     passive: bool = True,
     method: str = "rk4",

@@ -129,7 +129,7 @@ def _warnings(mujoco: Any, report: Report) -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
 
 
-def _named(mujoco: Any, model: Any, prepared: Prepared, report: Report) -> Import:
+def _named(mujoco: object, model: Any, prepared: Prepared, report: Report) -> Import:
     """Return the model with unique names for all parts: bodies, sites and the ground share one set of names here."""
     taken = {GROUND}
     bodies, joints = [GROUND], []
@@ -336,7 +336,7 @@ def _coordinates(type_: int, qpos: Any) -> tuple[float, ...]:
     return (*place, *map(float, turn / np.linalg.norm(turn)))
 
 
-def _velocities(type_: int, qpos: Any, qvel: Any) -> tuple[float, ...]:
+def _velocities(type_: int, qpos: Any, qvel: object) -> tuple[float, ...]:
     """Return the velocities of a joint; a free body's [v in the world; omega] become [omega; v] in its own axes."""
     x = np.asarray(qvel, dtype=float)
     if type_ == FREE:
@@ -345,6 +345,6 @@ def _velocities(type_: int, qpos: Any, qvel: Any) -> tuple[float, ...]:
     return tuple(map(float, x))
 
 
-def _has(m: Any, array: str, at: int) -> bool:
+def _has(m: object, array: str, at: int) -> bool:
     """Return whether an array, which only newer versions of MuJoCo have, has nonzero entries there."""
     return hasattr(m, array) and bool(np.any(getattr(m, array)[at]))

@@ -51,7 +51,7 @@ class Import:
     joints: tuple[str, ...]
     sites: tuple[str, ...]
 
-    def placement(self, body: int, place: Any, quaternion: Any = (1, 0, 0, 0)) -> Placement:
+    def placement(self, body: int, place: object, quaternion: object = (1, 0, 0, 0)) -> Placement:
         """Return a placement in MuJoCo's frame of a body as one in the body's frame here."""
         return Placement(sub(vector(place), self.anchor(body)), rotation_of_quaternion(quaternion))
 
@@ -181,7 +181,7 @@ def _joint(given: Import, j: int, parent: str, child: str, placement: Placement,
     )
 
 
-def _any(m: Any, array: str, at: int | slice) -> bool:
+def _any(m: object, array: str, at: int | slice) -> bool:
     """Return whether an array, which only newer versions of MuJoCo have, has nonzero entries there."""
     return hasattr(m, array) and bool(getattr(m, array)[at].any())
 
@@ -220,7 +220,7 @@ def vector(numbers: Any) -> Vector:
     return (x + 0.0, y + 0.0, z + 0.0)
 
 
-def rotation_of_quaternion(quaternion: Any) -> Matrix:
+def rotation_of_quaternion(quaternion: object) -> Matrix:
     """Return the rotation matrix of a MuJoCo quaternion, which has w first."""
     return snap_to_axes(from_quaternion(last_w(quaternion)))
 

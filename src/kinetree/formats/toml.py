@@ -191,7 +191,7 @@ def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:
     return out
 
 
-def _has_shapes(table: Any) -> bool:
+def _has_shapes(table: object) -> bool:
     return isinstance(table, dict) and isinstance(table.get("shape"), list)
 
 
@@ -202,7 +202,7 @@ def _refuse_many(where: str, count: int, most: int) -> None:
         )
 
 
-def _where(sort: str, i: int, table: Any) -> Where:
+def _where(sort: str, i: int, table: object) -> Where:
     """Return the location of a part in messages: by its name, or else by its number."""
     name = table.get("name") if isinstance(table, dict) else None
     label = repr(name) if isinstance(name, str) and 0 < len(name) <= 80 else str(i + 1)

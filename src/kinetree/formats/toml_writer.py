@@ -152,17 +152,17 @@ def _placement(placement: Placement) -> Pairs:
     return _unlike(placement, translation=ZERO, rotation=IDENTITY)
 
 
-def _texts(part: Any, *keys: str) -> Pairs:
+def _texts(part: object, *keys: str) -> Pairs:
     return [(key, _value(getattr(part, key))) for key in keys]
 
 
-def _data(part: Any, *keys: str) -> Pairs:
+def _data(part: object, *keys: str) -> Pairs:
     """Return curves and laws as tables."""
     given = [(key, getattr(part, key)) for key in keys]
     return [(key, _table((k, _value(x)) for k, x in toml_parts.pairs(value))) for key, value in given if value]
 
 
-def _unlike(part: Any, **defaults: Any) -> Pairs:
+def _unlike(part: object, **defaults: object) -> Pairs:
     """Return the keys and values that differ from the reader's defaults."""
     return [(key, _value(getattr(part, key))) for key, default in defaults.items() if getattr(part, key) != default]
 

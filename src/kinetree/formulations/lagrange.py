@@ -167,7 +167,7 @@ def _poses(mechanism: Mechanism, coordinates: list[list[Any]]) -> list[tuple[Any
     return out
 
 
-def _at_node(node: Any, R: Any, o: Any, e: list[Any]) -> tuple[Any, Any]:
+def _at_node(node: Any, R: object, o: object, e: list[Any]) -> tuple[Any, Any]:
     """Return the pose of a node, by its displacements and angles as polynomials of the modal coordinates."""
     ca = casadi()
     place, angles = ca.DM(node.x), ca.SX.zeros(3)

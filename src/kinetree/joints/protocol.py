@@ -129,23 +129,23 @@ class JointKind(Protocol):
         """The equivalent joint of other libraries, by library, for kinds that `steps` does not describe."""
         ...
 
-    def check(self, joint: Any, where: str) -> None:
+    def check(self, joint: object, where: str) -> None:
         """Refuse data that do not define a joint."""
         ...
 
-    def frame(self, joint: Any) -> Matrix:
+    def frame(self, joint: object) -> Matrix:
         """Return the canonical axes in the child's frame: z along the axis, if there is one."""
         ...
 
-    def steps(self, joint: Any) -> Steps | None:
+    def steps(self, joint: object) -> Steps | None:
         """Return the rotations and translations whose amounts are the coordinates; None if there are none such."""
         ...
 
-    def displacement(self, joint: Any, q: Any) -> tuple[Any, Any, Any]:
+    def displacement(self, joint: object, q: object) -> tuple[Any, Any, Any]:
         """Return (a, E, b): translation a, rotation E, then translation b along the rotated axes."""
         ...
 
-    def motion(self, joint: Any, q: Any, qd: Any) -> Motion:
+    def motion(self, joint: object, q: object, qd: object) -> Motion:
         """Return P and dP/dt in the child's frame; the child's twist relative to the parent is P qd."""
         ...
 
@@ -153,26 +153,26 @@ class JointKind(Protocol):
         """Return the part of the child's mass that could belong to the parent instead, at every q."""
         ...
 
-    def rate(self, joint: Any, q: Any, qd: Any) -> tuple[Any, ...]:
+    def rate(self, joint: object, q: object, qd: object) -> tuple[Any, ...]:
         """Return dq/dt."""
         ...
 
-    def neutral(self, joint: Any) -> tuple[float, ...]:
+    def neutral(self, joint: object) -> tuple[float, ...]:
         """Return the coordinates at zero displacement."""
         ...
 
-    def integrate(self, joint: Any, q: Any, dq: Any) -> tuple[Any, ...]:
+    def integrate(self, joint: object, q: object, dq: object) -> tuple[Any, ...]:
         """Return q advanced by dq: exact for a constant twist dq over a unit of time."""
         ...
 
-    def difference(self, joint: Any, qa: Any, qb: Any) -> tuple[Any, ...]:
+    def difference(self, joint: object, qa: object, qb: object) -> tuple[Any, ...]:
         """Return the dq with integrate(qa, dq) = qb."""
         ...
 
-    def random(self, joint: Any, rng: Any, size: Any = None) -> tuple[Any, ...]:
+    def random(self, joint: object, rng: object, size: object = None) -> tuple[Any, ...]:
         """Return random coordinates inside the limits: numbers, or arrays of this shape."""
         ...
 
-    def reverse(self, joint: Any) -> Reversal | None:
+    def reverse(self, joint: object) -> Reversal | None:
         """Return the joint seen from its child; None if it cannot be described by a joint of this kind."""
         ...

@@ -38,7 +38,7 @@ MOST = 2_000_000
 """Largest number of parts of one kind. A body takes some kilobytes of memory: more would exhaust it with no error."""
 
 
-def check_count(n: Any, what: str, parts: str, *, least: int = 1) -> int:
+def check_count(n: object, what: str, parts: str, *, least: int = 1) -> int:
     """Return a whole number of parts, such as "links"."""
     return whole(n, what, least=least, most=MOST, of=parts)
 
@@ -259,7 +259,7 @@ def _arc(link: float, span: float, joint: str, joints: Sequence[Joint]) -> tuple
     return tuple((j.name, coordinates(a)) for j, a in zip(joints, angles, strict=True))
 
 
-def _load(ends: Any) -> float:
+def _load(ends: object) -> float:
     if not isinstance(ends, tuple | list) or len(ends) != 2 or ends[0] != "pinned":
         raise InputError(
             f"ends is {ends!r}; expected ('pinned', 'free'), ('pinned', 'pinned') or ('pinned', load in kg)"

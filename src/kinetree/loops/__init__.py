@@ -96,7 +96,7 @@ def equations(loop: Any, r, R, w, v) -> list[Equation]:
     return [e for block in kind(loop.kind).blocks for e in block(loop, r, R, w, v)]
 
 
-def labels(loop: Any) -> list[tuple[str, str, bool]]:
+def labels(loop: object) -> list[tuple[str, str, bool]]:
     """Return (label, unit, holonomic) of each equation of a loop."""
     some = (0.48, -0.64, 0.6)
     tilted = ((0.6, 0.0, 0.8), (0.64, 0.6, -0.48), (-0.48, 0.8, 0.36))  # at which no direction is singular by design

@@ -44,7 +44,7 @@ def _harmonics(law: Any, u: Scalar) -> Values:
     return f, d, dd
 
 
-def _spline(law: Any, u: Scalar) -> Values:
+def _spline(law: object, u: Scalar) -> Values:
     """Return the values of a spline: the knot below u is found by halving."""
     knots, slope, period = _knots(law)
     x, rest = u, 0.0

@@ -365,12 +365,12 @@ def _where(x: Any) -> Where:
     return part_at(sort, x.name) if hasattr(x, "name") else at("gravity")
 
 
-def _placements(part: Any):
+def _placements(part: object):
     own = [getattr(part, n) for n in ("placement", "placement_a", "placement_b") if hasattr(part, n)]
     return own + [surface.placement for surface in [getattr(part, "surface", None)] if surface is not None]
 
 
-def _expression_names(x: Any) -> set[str]:
+def _expression_names(x: object) -> set[str]:
     if isinstance(x, Expression):
         return x.names()
     if isinstance(x, tuple):
@@ -394,7 +394,7 @@ def is_plain(x: Any) -> bool:
     return all(map(is_plain, vars(x).values()))
 
 
-def _finite(x: Any, where: str, label: str = "") -> None:
+def _finite(x: object, where: str, label: str = "") -> None:
     if isinstance(x, float | int) and not isinstance(x, bool):
         limit = label in ("lower", "upper", "velocity", "effort")
         if math.isnan(x) or (math.isinf(x) and not limit):

@@ -32,7 +32,7 @@ MOST = {"heights": 10_000, "edges": 1000}
 """The largest numbers of heights and edges of a surface: all are in the compiled code, which then takes a minute."""
 
 
-def placement_of(x: Any, where: str) -> Placement:
+def placement_of(x: object, where: str) -> Placement:
     """Return a placement; three numbers are its translation."""
     if isinstance(x, Placement):
         return tidy(x, where)
@@ -42,7 +42,7 @@ def placement_of(x: Any, where: str) -> Placement:
     return Placement(shift)
 
 
-def is_list(x: Any) -> bool:
+def is_list(x: object) -> bool:
     """Return whether a value is a list, a tuple or an array."""
     return (isinstance(x, Sequence) and not isinstance(x, str)) or hasattr(x, "tolist")
 
@@ -54,7 +54,7 @@ def list_of(x: Any, where: str) -> list:
     return list(x.tolist() if hasattr(x, "tolist") else x)
 
 
-def numbers_of(x: Any, where: str, *, expressions: bool = False) -> tuple[Any, ...]:
+def numbers_of(x: object, where: str, *, expressions: bool = False) -> tuple[Any, ...]:
     """Return a list of finite numbers as a tuple, or raise ModelError; `expressions` of parameters may be allowed."""
     out = []
     for value in list_of(x, where):
@@ -71,12 +71,12 @@ def numbers_of(x: Any, where: str, *, expressions: bool = False) -> tuple[Any, .
     return tuple(out)
 
 
-def _is_traced(x: Any) -> bool:
+def _is_traced(x: object) -> bool:
     """Return whether a value stands for a number in code that is being compiled: it has a sign but no value."""
     return hasattr(x, "__neg__") and not hasattr(x, "__float__") and not isinstance(x, complex)
 
 
-def refuse_many(x: Any, name: str, where: str) -> None:
+def refuse_many(x: object, name: str, where: str) -> None:
     """Raise a ModelError if a surface has more heights or edges than its code can have."""
     count = sum(len(row) if is_list(row) else 1 for row in list_of(x, where))
     if count > MOST[name]:
@@ -235,14 +235,14 @@ def _check_heights(surface: Surface, where: Where) -> None:
         )
 
 
-def require_fitting_contacts(mechanism: Mechanism, contacts: Any) -> tuple[Contact, ...]:
+def require_fitting_contacts(mechanism: Mechanism, contacts: object) -> tuple[Contact, ...]:
     """Return contacts that fit a mechanism: one, or a sequence; raise a ModelError that names the faulty one."""
     out = contact_list(contacts)
     check_all(replace(mechanism, contacts=out))
     return out
 
 
-def contact_list(contacts: Any) -> tuple[Contact, ...]:
+def contact_list(contacts: object) -> tuple[Contact, ...]:
     """Return one contact, or a sequence of them, as a tuple, or raise ModelError."""
     given = (contacts,) if isinstance(contacts, Contact) else contacts
     if not isinstance(given, Iterable):

@@ -113,7 +113,7 @@ class Law:
             )
 
 
-def _listed(given: Any, where: str, most: int) -> Sequence[Any]:
+def _listed(given: object, where: str, most: int) -> Sequence[Any]:
     out = as_list(given, where)
     if len(out) > most:
         raise ModelError(
@@ -122,7 +122,7 @@ def _listed(given: Any, where: str, most: int) -> Sequence[Any]:
     return out
 
 
-def _points(given: Any, where: str, most: int) -> Points:
+def _points(given: object, where: str, most: int) -> Points:
     out = []
     for item in _listed(given, where, most):
         pair = as_list(item, where)
@@ -132,7 +132,7 @@ def _points(given: Any, where: str, most: int) -> Points:
     return tuple(out)
 
 
-def _number(x: Any, where: str) -> float:
+def _number(x: object, where: str) -> float:
     value = plain(x)
     if value is None or not math.isfinite(value):
         raise ModelError(f"{brief(x)} is not a finite number", where=where, remedy="give numbers, not formulas")

@@ -231,7 +231,7 @@ def check_drives(mechanism: Mechanism) -> None:
             _count(numbers, 1, below(where, "control"), f"one control of actuator {name!r}")
 
 
-def listed_drives(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
+def listed_drives(given: object, kind: type, sort: str) -> tuple[Any, ...]:
     """Return actuators or keyframes as a tuple, or raise ModelError."""
     out = tuple(given) if isinstance(given, Iterable) else (None,)
     if not all(isinstance(x, kind) for x in out):
@@ -251,14 +251,14 @@ def _count(numbers: Numbers, count: int, where: str, what: str) -> None:
         raise ModelError(f"{len(numbers)} numbers", where=where, remedy=f"give {count}, {what}")
 
 
-def _number(x: Any, where: str) -> float:
+def _number(x: object, where: str) -> float:
     found = plain(x)
     if found is None or not math.isfinite(found):
         raise ModelError(f"{brief(x)} is not a finite number", where=where, remedy="give a number")
     return found
 
 
-def _numbers(given: Any, where: str, counts: tuple[int, ...] | None) -> Numbers:
+def _numbers(given: object, where: str, counts: tuple[int, ...] | None) -> Numbers:
     items = [given] if plain(given) is not None else given
     if isinstance(items, str) or not isinstance(items, Iterable):
         raise ModelError(f"{brief(given)} is not a list of numbers", where=where, remedy="give a tuple of numbers")

@@ -118,11 +118,11 @@ def _unknown(mechanism: Mechanism, known: list[Adjustable], pattern: str) -> Inp
     )
 
 
-def _plain(x: Any) -> TypeGuard[float]:
+def _plain(x: object) -> TypeGuard[float]:
     return not isinstance(x, Expression)
 
 
-def _at(items: tuple, k: int, x: Any) -> tuple:
+def _at(items: tuple, k: int, x: object) -> tuple:
     return (*items[:k], x, *items[k + 1 :])
 
 

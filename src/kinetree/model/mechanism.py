@@ -290,7 +290,7 @@ def _named(what: str, name: str, items):
     raise unknown_name(what, name, (item.name for item in items))
 
 
-def canonical(x: Any) -> str:
+def canonical(x: object) -> str:
     """Return a text that is the same for equal content: the basis of hashes."""
     if isinstance(x, float | int) and not isinstance(x, bool):
         return repr(float(x) + 0.0)  # -0.0 and 0.0, 1 and 1.0 are the same number
@@ -309,7 +309,7 @@ def canonical(x: Any) -> str:
     raise TypeError(f"cannot hash a {type(x).__name__}")
 
 
-def resolve_parts(x: Any, values: Mapping[str, Any]) -> Any:
+def resolve_parts(x: object, values: Mapping[str, Any]) -> Any:
     """Return a part of a mechanism with every expression replaced by its number."""
     if isinstance(x, Expression):
         return resolve(x, values)

@@ -192,12 +192,12 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def resolve(x: Any, values: Mapping[str, Any]) -> Any:
+def resolve(x: object, values: Mapping[str, Any]) -> Any:
     """Return the scalar value of a number or an expression."""
     return x.value(values) if isinstance(x, Expression) else x
 
 
-def names_in(x: Any) -> set[str]:
+def names_in(x: object) -> set[str]:
     """Return the names of the parameters in all expressions of a part of a mechanism, or of several."""
     if isinstance(x, Expression):
         return x.names()

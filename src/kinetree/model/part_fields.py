@@ -56,7 +56,7 @@ def check_part(part: Any, sort: str) -> None:
             raise not_a_number(given, below(part_at(sort, part.name), field))
 
 
-def _read(field: str, value: Any, part: Any, where: str) -> Any:
+def _read(field: str, value: object, part: Any, where: str) -> Any:
     """Return the value of a field with its formulas read; the same object if there is nothing to read."""
     label = below(where, field)
     if field in PAIRS:
@@ -72,7 +72,7 @@ def _read(field: str, value: Any, part: Any, where: str) -> Any:
     return formula(value, label) if isinstance(value, str) else value
 
 
-def _pairs(value: Any, where: str) -> Any:
+def _pairs(value: object, where: str) -> Any:
     """Return numbers by name, given as pairs or as a mapping, with formulas read."""
     given = tuple(value.items()) if isinstance(value, Mapping) else value
     if not isinstance(given, list | tuple) or not all(isinstance(x, list | tuple) and len(x) == 2 for x in given):
@@ -82,7 +82,7 @@ def _pairs(value: Any, where: str) -> Any:
     return tuple((key, formula(x, where)) for key, x in given) if any(isinstance(x[1], str) for x in given) else given
 
 
-def formula(value: Any, where: str) -> Any:
+def formula(value: object, where: str) -> Any:
     """Return the expression of a formula in text, such as "l1 / 2"; other values as they are."""
     if not isinstance(value, str):
         return value
@@ -129,7 +129,7 @@ def free_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def check_name(name: Any, sort: str, *, least: int = 1) -> None:
+def check_name(name: object, sort: str, *, least: int = 1) -> None:
     """Refuse a name that is not a text, or not of `least` to MAX_NAME characters."""
     if not isinstance(name, str):
         raise ModelError(f"the name of a {sort} is {brief(name)}, not a text", remedy="give a name in quotes")
@@ -138,7 +138,7 @@ def check_name(name: Any, sort: str, *, least: int = 1) -> None:
         raise ModelError(f"a {sort} has {found}", remedy=f"give it a name of 1 to {MAX_NAME} characters")
 
 
-def check_count(value: Any, field: str, where: str) -> list:
+def check_count(value: object, field: str, where: str) -> list:
     """Return the numbers of a field with a fixed count as a list, or raise ModelError."""
     label = below(where, field)
     items = as_list(value, label)
@@ -150,13 +150,13 @@ def check_count(value: Any, field: str, where: str) -> list:
     raise ModelError(f"{len(items)} numbers", where=label, remedy=f"give {VECTORS[field]}")
 
 
-def as_list(value: Any, where: str) -> list:
+def as_list(value: object, where: str) -> list:
     """Return a list, tuple or array as a list, or raise ModelError."""
     if isinstance(value, list | tuple | np.ndarray):
         return list(value)
     raise ModelError(f"{brief(value)} is not a list of numbers", where=where, remedy="give a tuple of numbers")
 
 
-def not_a_number(value: Any, where: str) -> ModelError:
+def not_a_number(value: object, where: str) -> ModelError:
     """Return the error for a value in place of a number."""
     return ModelError(f"{brief(value)} is not a number", where=where, remedy="give a number, or a formula in quotes")

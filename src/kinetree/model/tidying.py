@@ -23,7 +23,7 @@ OMITTED = ("flexible", "axis2", "child_placement", "color", "ratio", "elastic")
 """Fields that may be None."""
 
 
-def tidy_list(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
+def tidy_list(given: object, kind: type, sort: str) -> tuple[Any, ...]:
     """Return an iterable of parts of one kind as a tuple of tidy parts, or raise ModelError."""
     if isinstance(given, kind | str) or not isinstance(given, Iterable):
         raise ModelError(
@@ -56,7 +56,7 @@ def tidy(part: Any, where: str) -> Any:
     return replace(part, **{f.name: _tidied(f.name, getattr(part, f.name), where) for f in fields(part)})
 
 
-def _tidied(name: str, value: Any, where: str) -> Any:
+def _tidied(name: str, value: object, where: str) -> Any:
     """Return the tidy value of a field of a part, or raise ModelError."""
     label = below(where, name)
     if value is None and name in OMITTED:
@@ -86,7 +86,7 @@ def _tidied(name: str, value: Any, where: str) -> Any:
     return value
 
 
-def _is_tidy(part: Any) -> bool:
+def _is_tidy(part: object) -> bool:
     """Return whether a body, joint or placement is already tidy: a fast check for mechanisms of very many parts."""
     return type(part) in (Body, Joint, Placement, Limits) and all(map(_is_tidy_field, vars(part), vars(part).values()))
 
@@ -107,11 +107,11 @@ def _is_tidy_field(name: str, value: Any) -> bool:
     return type(value) is str or _is_tidy(value)
 
 
-def _floats(values: Any) -> bool:
+def _floats(values: object) -> bool:
     return type(values) is tuple and all(type(x) is float for x in values)
 
 
-def vector(value: Any, count: int | None, where: str) -> tuple:
+def vector(value: object, count: int | None, where: str) -> tuple:
     """Return numbers as a tuple; their count is checked if `count` is given."""
     items = as_list(value, where)
     if count is not None and len(items) != count:
@@ -127,7 +127,7 @@ def tidy_guess(guess: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
     )
 
 
-def _coordinates(value: Any, where: str) -> tuple[float, ...]:
+def _coordinates(value: object, where: str) -> tuple[float, ...]:
     items = value if isinstance(value, list | tuple | np.ndarray) else [value]
     if texts := [x for x in items if isinstance(x, str)]:
         raise ModelError(f"{brief(texts[0])} is not a number", where=where, remedy="give plain numbers")
@@ -137,7 +137,7 @@ def _coordinates(value: Any, where: str) -> tuple[float, ...]:
     return numbers
 
 
-def number(value: Any, where: str) -> Any:
+def number(value: object, where: str) -> Any:
     """Return a number as a float, or an expression unchanged."""
     if isinstance(value, Expression):
         return value

@@ -165,7 +165,7 @@ is only read."""
 def system_data(
     system: System,
     *,
-    q: Any = None,
+    q: object = None,
     meshes: bool = False,
     editable: bool = True,
     progress: Progress = lambda share: None,
@@ -180,7 +180,7 @@ def run_data(
     run: Trajectory,
     fps: float = 60.0,
     arrows: bool | str | Sequence[str] | None = None,
-    share: Any = None,
+    share: object = None,
     *,
     kernel: bool = False,
     meshes: bool = False,
@@ -254,7 +254,7 @@ def _reached(system: System, start: Trajectory, poses: Numbers) -> Numbers:
     return np.concatenate([poses, np.asarray(system.poses(q, **more))])
 
 
-def _first_position(system: System, q: Any) -> Trajectory:
+def _first_position(system: System, q: object) -> Trajectory:
     if q is None:
         q = system.assemble() if system.closures else system.neutral()
     free = system.mechanism.free_parameters

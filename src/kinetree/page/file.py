@@ -19,7 +19,7 @@ KINDS = {"f": ("f4", np.float32), "d": ("f8", np.float64), "I": ("u4", np.uint32
 """The arrays of a page, by NumPy's letter of their type: the name in the page, and the type."""
 
 
-def fill_template(template: str, script: str, style: str, data: Any, *, compiles: bool = False, **more: str) -> str:
+def fill_template(template: str, script: str, style: str, data: object, *, compiles: bool = False, **more: str) -> str:
     """Return a page with its script, style and data, and other parts, which are HTML already.
 
     Style and script are compressed, and a short loader applies them. The policy lets the browser use these alone, by
@@ -55,7 +55,7 @@ def compress(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def pack(data: Any) -> str:
+def pack(data: object) -> str:
     """Return data as text in base64: compressed JSON, followed by the arrays, to which it refers by their places."""
     blocks: list[bytes] = []
     plain = json.dumps(_without_arrays(data, blocks), allow_nan=False, separators=(",", ":")).encode()
@@ -79,7 +79,7 @@ def unpack(text: str) -> Any:
     return json.loads(whole[8 : 8 + size], object_hook=revived)
 
 
-def _without_arrays(x: Any, blocks: list[bytes]) -> Any:
+def _without_arrays(x: object, blocks: list[bytes]) -> Any:
     """Return data whose arrays are replaced by their places in the blocks, which are multiples of eight bytes long."""
     if isinstance(x, bytes):
         x = np.frombuffer(x, dtype=np.uint8)

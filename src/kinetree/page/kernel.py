@@ -69,7 +69,7 @@ class _Slots:
     def __init__(self, prefix: str) -> None:
         self.prefix, self.made, self.places = prefix, [], []
 
-    def of(self, numbers: Sequence[Any], *place: Any) -> tuple[Any, ...]:
+    def of(self, numbers: Sequence[Any], *place: object) -> tuple[Any, ...]:
         """Return an expression per number."""
         self.places.append([*place, len(numbers)])
         return tuple(self._one(x) for x in numbers)
@@ -79,7 +79,7 @@ class _Slots:
         self.made.append(Parameter(name, float(x), free=True))
         return Expression("name", (name,))
 
-    def placement(self, given: Placement, kinds: Sequence[str], *place: Any) -> Placement:
+    def placement(self, given: Placement, kinds: Sequence[str], *place: object) -> Placement:
         """Return a placement with lengths and rotations as inputs."""
         if LENGTHS in kinds:
             given = replace(given, translation=self.of(given.translation, *place, "translation"))
@@ -95,7 +95,7 @@ def live_mechanism(mechanism: Mechanism, kinds: Sequence[str]) -> Live:
     values = {p.name: p.value for p in m.parameters if not p.free}
     slots = _Slots(_prefix(m))
 
-    def bound(x: Any) -> bool:
+    def bound(x: object) -> bool:
         return bool(names_in(x) & free)
 
     bodies = []

@@ -97,7 +97,7 @@ class _Freeing:
         self.parameters.append(Parameter(name, float(value), free=True, unit="m"))
         return Expression("name", (name,))
 
-    def named(self, value: Any) -> Any:
+    def named(self, value: object) -> Any:
         known = {x.parameter for x in self.lengths}
         if isinstance(value, Expression):
             self.lengths += [Length(name, made=name not in self.free) for name in sorted(value.names() - known)]

@@ -81,7 +81,7 @@ def _refuse_entities(content: bytes, path: str | Path) -> None:
     """Refuse XML with a document type, in which entities may grow without bound or name other files."""
     parser = expat.ParserCreate()
 
-    def refuse(*declaration: Any) -> None:
+    def refuse(*declaration: object) -> None:
         raise InputError(f"the mesh {str(path)!r} has a document type; remove it")
 
     parser.StartDoctypeDeclHandler = refuse

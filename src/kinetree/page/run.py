@@ -88,7 +88,7 @@ class Arrow:
     vector: Numbers
 
 
-def arrows_of(run: Trajectory, chosen: bool | str | Sequence[str] | None, share: Any = None) -> list[Arrow]:
+def arrows_of(run: Trajectory, chosen: bool | str | Sequence[str] | None, share: object = None) -> list[Arrow]:
     """Return the arrows of a single run by the names of their groups; True for all of them, None for none.
 
     `share` are compliances by joint or loop, as for `System.loads`.
@@ -124,7 +124,7 @@ def _size(arrow: Arrow) -> float:
     return float(np.linalg.norm(arrow.vector, axis=-1).max(initial=0.0))
 
 
-def _reactions(run: Trajectory, share: Any) -> list[Arrow]:
+def _reactions(run: Trajectory, share: object) -> list[Arrow]:
     """Return the forces of parents on children at joints, and of body a on body b at loops."""
     mechanism, poses = run.system.mechanism, run["poses"]
     wrenches, _ = reactions(run, share)

@@ -92,7 +92,7 @@ def notes(report: Report) -> list[dict[str, str]]:
     return entries[:MOST_NOTES] + (more if rest > 0 else [])
 
 
-def _set_by(part: Any, free: set[str]) -> str:
+def _set_by(part: object, free: set[str]) -> str:
     """Return the free parameters that set numbers of a part, as words; the table cannot change such a part."""
     return ", ".join(sorted(names_in(part) & free))
 

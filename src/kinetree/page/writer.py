@@ -63,7 +63,7 @@ def system_page(
     system: System,
     path: str | Path | None = None,
     *,
-    q: Any = None,
+    q: object = None,
     title: str | None = None,
     meshes: bool = False,
     editable: bool = True,
@@ -99,7 +99,7 @@ def served_page(data: dict[str, Any], socket: str, sources: Sequence[str]) -> tu
 
 def run_page(
     run: Trajectory, path: str | Path | None = None, *, fps: float = 60.0, title: str | None = None,
-    arrows: bool | str | Sequence[str] | None = None, share: Any = None, kernel: bool = True, meshes: bool = False,
+    arrows: bool | str | Sequence[str] | None = None, share: object = None, kernel: bool = True, meshes: bool = False,
 ) -> Page:  # fmt: skip
     """Return a page that replays a single run and goes on from any of its instants; write it with a `path`.
 
@@ -151,7 +151,7 @@ def replay(
     fps: float = 60.0,
     title: str | None = None,
     arrows: bool | str | Sequence[str] | None = None,
-    share: Any = None,
+    share: object = None,
 ) -> Path:
     """Write a page that replays a single run in any browser, and return the file.
 
@@ -176,14 +176,14 @@ def mode_run(modes: Modes, k: int = 1, **options: Any) -> Trajectory:
     return Trajectory(modes.system, t, q, qd, parameters=modes.parameters, method=f"mode {k}")
 
 
-def mode_page(modes: Modes, k: int = 1, path: str | Path | None = None, **options: Any) -> Any:
+def mode_page(modes: Modes, k: int = 1, path: str | Path | None = None, **options: object) -> Any:
     """Return a web page that shows a mode; with a `path`, write it there. Options are those of `run` and of a page."""
     motion, others = _split(options)
     shown: dict[str, Any] = {"title": title(modes, k)} | others
     return run_page(mode_run(modes, k, **motion), path, **shown)
 
 
-def mode_animation(modes: Modes, k: int = 1, path: str | Path = "mode.gif", **options: Any) -> Path:
+def mode_animation(modes: Modes, k: int = 1, path: str | Path = "mode.gif", **options: object) -> Path:
     """Write a mode as an animation, .gif or .mp4; options are those of `run` and of `animate`."""
     motion, others = _split(options)
     once: dict[str, Any] = {"periods": 1} | motion

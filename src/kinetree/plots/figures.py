@@ -223,7 +223,7 @@ class Picture(Figure):
         super().__init__(figsize=size, layout=layout)
         FigureCanvasAgg(self)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         """Close the figure in a notebook's pyplot, which would display it again at the end of the cell."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot and "inline" in matplotlib.get_backend():

@@ -270,7 +270,7 @@ def _between_points(
     )  # fmt: skip
 
 
-def _point_motion(run: Trajectory, body: str, point: Any, twists: Numbers) -> tuple[Numbers, Numbers]:
+def _point_motion(run: Trajectory, body: str, point: object, twists: Numbers) -> tuple[Numbers, Numbers]:
     """Return positions [nt, 3] and velocities [nt, 3] of a point of a body, in the axes of the ground."""
     place = np.array(point, dtype=float)
     if body == GROUND:
@@ -323,7 +323,7 @@ class BearingLoad:
         return "radial" in self.values
 
 
-def bearing_loads(run: Trajectory, share: Any = None) -> tuple[BearingLoad, ...]:
+def bearing_loads(run: Trajectory, share: object = None) -> tuple[BearingLoad, ...]:
     """Return the loads at all joints of a single run, then at its loops; joints that leave all motions free have none.
 
     Reactions that the run does not have are computed from its states and torques, all samples at once. `share` are
@@ -357,7 +357,7 @@ def bearing_loads(run: Trajectory, share: Any = None) -> tuple[BearingLoad, ...]
     return tuple(out)
 
 
-def reactions(run: Trajectory, share: Any = None) -> tuple[Numbers, NDArray[np.bool_]]:
+def reactions(run: Trajectory, share: object = None) -> tuple[Numbers, NDArray[np.bool_]]:
     """Return the wrenches at joints and loops [nt, nb + nl, 6], and whether motion determines their components."""
     if not run.system.closures:
         return run["reactions"], np.ones(run["reactions"].shape, dtype=bool)

@@ -148,7 +148,7 @@ class LoadReport:
             path.mkdir(parents=True, exist_ok=True)
         return [write_csv(found, path / f"{name}.csv") for name, found in self.tables.items()]
 
-    def save(self, path: str | Path = "report.html", **options: Any) -> Path:
+    def save(self, path: str | Path = "report.html", **options: object) -> Path:
         """Write the report as one web page, which opens offline; see `kinetree.reports.load_report_page`."""
         return picture("save_load_report")(self, path, **options)
 
@@ -181,7 +181,7 @@ def load_report(
     safety: float = 1.0,
     forces: Iterable[Any] = (),
     passive: bool = False,
-    share: Any = None,
+    share: object = None,
 ) -> LoadReport:
     """Return the loads of a single run of `simulate`, `cycle` or inverse dynamics.
 
@@ -219,7 +219,7 @@ def load_report(
     )  # fmt: skip
 
 
-def _cut_at_last_finite(run: Any) -> Trajectory:
+def _cut_at_last_finite(run: object) -> Trajectory:
     """Return a single run up to its last finite sample."""
     if not isinstance(run, Trajectory):
         raise InputError(

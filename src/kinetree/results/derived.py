@@ -50,7 +50,7 @@ class Recorded:
         vars(run)[self._name] = value
 
 
-def array(name: str, values: Any, shape: tuple[int, ...] | None = None) -> Numbers:
+def array(name: str, values: object, shape: tuple[int, ...] | None = None) -> Numbers:
     """Return real numbers as a read-only view, or raise an InputError."""
     try:
         found = np.asarray(values, dtype=np.float64).view()

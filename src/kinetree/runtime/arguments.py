@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 
 
-def places_of(out: Any, count: int) -> list[Any]:
+def places_of(out: object, count: int) -> list[Any]:
     """Return the array given for each of a number of outputs, or None."""
     return [None] * count if out is None else list(out) if isinstance(out, tuple) else [out]
 
@@ -59,7 +59,7 @@ def wrong_out(name: str, outputs: Sequence[Array], lead: Shape, places: Sequence
     return None
 
 
-def call_error(function: Function, arguments: tuple, out: Any, error: Exception) -> InputError:
+def call_error(function: Function, arguments: tuple, out: object, error: Exception) -> InputError:
     """Return the error for unsuitable arguments, with the given and the expected shapes or types."""
     if wrong := wrong_count(function.name, function.inputs, len(arguments)):
         return wrong
@@ -99,7 +99,7 @@ def refuse_masked(function: Function, arguments: tuple) -> None:
             )
 
 
-def refuse_non_finite(function: Function, arguments: tuple, result: Any) -> None:
+def refuse_non_finite(function: Function, arguments: tuple, result: object) -> None:
     """Raise InputError for numbers that are not finite: of an argument, or of derivatives that do not exist."""
     executor = function.executor
     if executor.failures():

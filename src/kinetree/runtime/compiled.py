@@ -422,7 +422,7 @@ class CompiledMechanism:
         free = self.mechanism.free_parameters
         return np.array([p.value for p in free]) if free else None
 
-    def _with(self, name: str, **options: Any) -> Callable[..., Numbers]:
+    def _with(self, name: str, **options: object) -> Callable[..., Numbers]:
         """Return a function of the arrays alone, for one call with the options of CallOptions."""
         o = CallOptions.of(name, options)
         function = self.function(name, **o.code(), dtype=o.dtype)

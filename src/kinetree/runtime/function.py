@@ -110,7 +110,7 @@ class Interpreted:
         """Store a Program, and the precision of its results."""
         self.program, self._dtype, self.counts = program, dtype, (ctypes.c_int64 * 2)()
 
-    def gufunc(self, *arguments: Any, out: Any = None) -> Any:
+    def gufunc(self, *arguments: Any, out: object = None) -> Any:
         """Return the results of a batch."""
         for a, given in zip(self.program.inputs, arguments, strict=True):
             if np.shape(given)[np.ndim(given) - len(a.shape) :] != a.shape:
@@ -243,7 +243,7 @@ class Function(Derivable):
         except (ValueError, TypeError, RuntimeError) as error:
             raise call_error(self, arguments, out, error) from None
 
-    def alone(self, arguments: tuple, out: Any) -> Any:
+    def alone(self, arguments: tuple, out: object) -> Any:
         """Run in this thread, without checks."""
         return self._call(*arguments) if out is None else self._call(*arguments, out=out)
 

@@ -221,7 +221,7 @@ class LongFunction:
         """Return 0."""
         return 0
 
-    def gufunc(self, *arguments: Any, out: Any = None) -> Numbers:
+    def gufunc(self, *arguments: object, out: object = None) -> Numbers:
         """Return the results of a batch."""
         wide, result = spread(self._inputs, self._output, self._dtype, arguments, out)
         for index in np.ndindex(*result.shape[: result.ndim - len(self._output.shape)]):

@@ -44,7 +44,7 @@ from .cache import digest, fetch
 
 
 def register(
-    address: int, counter: Any, name: str, doc: str, signature: str, arity: tuple[int, int], dtype: str, keep: Any
+    address: int, counter: Any, name: str, doc: str, signature: str, arity: tuple[int, int], dtype: str, keep: object
 ) -> np.ufunc:
     """Return a gufunc that runs the kernel at an address; `keep` lives as long as the gufunc."""
     keep_freed_results()
@@ -263,7 +263,7 @@ class DirectCall(tuple):
 
 def direct_call(
     kernel: NativeKernel,
-    owner: Any,
+    owner: object,
     name: str,
     doc: str,
     constants: tuple[np.ndarray, ...],

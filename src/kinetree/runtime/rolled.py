@@ -253,7 +253,7 @@ class ColumnFunction:
         """Return and reset the number of workspaces that could not be allocated."""
         return self.product.failures()
 
-    def gufunc(self, *arguments: Any, out: Any = None) -> np.ndarray:
+    def gufunc(self, *arguments: object, out: object = None) -> np.ndarray:
         """Return the matrices of a batch."""
         inputs, (output,) = self.program.inputs, self.program.outputs
         wide, out = spread(inputs, output, self.dtype, arguments, out)

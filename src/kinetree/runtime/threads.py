@@ -184,7 +184,7 @@ class Shared:
         """The gufunc of the function on threads, which computes each sample once even if NumPy reports an error."""
         return self._loop
 
-    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+    def __call__(self, *arguments: object, out: object = None) -> Any:
         """Run the function; results are new arrays unless they are given."""
         if out is None:
             results = self._swept(arguments, None) if self._is_long(arguments) else None
@@ -204,7 +204,7 @@ class Shared:
             return False
         return max(np.size(x) / a.size for x, a in pairs) * self._pace.value >= 2e9 * LEAST_SHARE
 
-    def _swept(self, arguments: tuple, out: Any) -> Any:
+    def _swept(self, arguments: tuple, out: object) -> Any:
         """Return the results of a batch with several leading axes, shared along all; None if NumPy must prepare it."""
         f, places = self.function, places_of(out, len(self.function.outputs))
         if not self._can_sweep or (len(arguments), len(places)) != (len(f.inputs), len(f.outputs)):
@@ -296,7 +296,7 @@ class Pace:
         return max(1, min(threads, int(work / LEAST)))
 
 
-def divide_batch(function: Function, arguments: tuple, out: Any, threads: int) -> Any:
+def divide_batch(function: Function, arguments: tuple, out: object, threads: int) -> Any:
     """Run a batch of a compiled function on threads; no bit of the results depends on them."""
     pace = function.pace
     count = _count(function.inputs, arguments)
@@ -369,7 +369,7 @@ def _fit(places: Sequence[Any], outputs: Sequence[Array], lead: tuple[int, ...])
 # --- Calls of a compiled function on a number of threads ---
 
 
-def on_threads(function: Function, arguments: tuple, out: Any, threads: int) -> Any:
+def on_threads(function: Function, arguments: tuple, out: object, threads: int) -> Any:
     """Run a batch on threads, 0 for all cores, if that shortens its time; no bit of the results depends on them."""
     threads = thread_count(threads)
     call = function.shares.get(threads)
@@ -386,14 +386,14 @@ def _is_native(function: Function) -> bool:
     return SUPPORTED and isinstance(function.gufunc, np.ufunc)
 
 
-def thread_count(threads: Any) -> int:
+def thread_count(threads: object) -> int:
     """Return a number of threads, all cores for 0; InputError for anything that is not a number of them."""
     if type(threads) is not int or threads < 0:
         threads = _number(threads)
     return threads or _cores()
 
 
-def _number(threads: Any) -> int:
+def _number(threads: object) -> int:
     """Return a number of threads as an integer of Python; InputError for anything else."""
     if not isinstance(threads, int | np.integer) or threads < 0:
         raise InputError(f"threads is {threads!r}; expected 1 or more, or 0 for all cores")

@@ -20,7 +20,7 @@ M = TypeVar("M", bound="Mechanism | System")
 """A Mechanism or a System, whichever was given."""
 
 
-def coefficient(x: Any, what: str, *, least: float = -math.inf) -> Any:
+def coefficient(x: object, what: str, *, least: float = -math.inf) -> Any:
     """Return a checked number, or an expression of the parameters of a mechanism, which may be a formula in text."""
     try:
         x = formula(x, what)
@@ -29,12 +29,12 @@ def coefficient(x: Any, what: str, *, least: float = -math.inf) -> Any:
     return x if isinstance(x, Expression) else number(x, what, least=least)
 
 
-def coefficients(x: Any, what: str, *, least: float = -math.inf) -> tuple[Any, ...]:
+def coefficients(x: object, what: str, *, least: float = -math.inf) -> tuple[Any, ...]:
     """Return one number or expression, or several, as a tuple."""
     return tuple(coefficient(item, what, least=least) for item in items(x, what))
 
 
-def vector(x: Any, what: str) -> tuple[Any, Any, Any]:
+def vector(x: object, what: str) -> tuple[Any, Any, Any]:
     """Return three numbers or expressions."""
     found = coefficients(x, what)
     if len(found) != 3:
@@ -56,7 +56,7 @@ def together(named: dict[str, tuple[float, ...]], owner: str) -> dict[str, tuple
     return {name: spread(values, count, argument(name, owner, "")) for name, values in named.items()}
 
 
-def mechanism_of(x: Any) -> Mechanism:
+def mechanism_of(x: object) -> Mechanism:
     """Return a Mechanism, also from a System; refuse other objects."""
     found = getattr(x, "mechanism", x)
     if not isinstance(found, Mechanism):

@@ -39,7 +39,7 @@ def with_free(system: M, *patterns: str) -> M:
     return like(system, free_numbers(mechanism_of(system), patterns))
 
 
-def with_payload(system: M, frame: str, mass: Any, com: Any = ZERO, inertia: Sequence[Any] = (0.0,) * 6) -> M:
+def with_payload(system: M, frame: str, mass: object, com: object = ZERO, inertia: Sequence[Any] = (0.0,) * 6) -> M:
     """Return a System or Mechanism with a load fixed to a frame, or to a body.
 
     Mass [kg], center of mass [m] and inertia about it (xx, yy, zz, xy, yz, zx) [kg m^2] are those of the load, in the
@@ -53,7 +53,7 @@ def with_payload(system: M, frame: str, mass: Any, com: Any = ZERO, inertia: Seq
     where, added = f"the payload of {frame!r}", []
     known = {p.name for p in mechanism.parameters}
 
-    def read(x: Any, what: str) -> Any:
+    def read(x: object, what: str) -> Any:
         if isinstance(x, Parameter):
             if x.name in known:
                 raise InputError(f"{mechanism.name!r} has a parameter {x.name!r} already; give its name instead")
@@ -240,7 +240,14 @@ def with_driven_axle(
 
 
 def _on_wheels(
-    m: Mechanism, body: str, places: Mapping[str, Any], radius: float, mass: float, center: Any, forward: str, up: str
+    m: Mechanism,
+    body: str,
+    places: Mapping[str, Any],
+    radius: float,
+    mass: float,
+    center: object,
+    forward: str,
+    up: str,
 ) -> Mechanism:
     """Add wheels at places (along, to the left, angle of the rollers or None) in the axes of a body."""
     m.body(body)

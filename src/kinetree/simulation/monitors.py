@@ -125,7 +125,7 @@ def joints_of(run: Trajectory) -> tuple[Joint, ...]:
     return resolve_parts(mechanism.joints, mechanism.values(given.tolist()))
 
 
-def _limit_size(bounds: Any, what: str, axis: int) -> float:
+def _limit_size(bounds: object, what: str, axis: int) -> float:
     """Return the size of a limit; for a coordinate the larger of both limits, since one of them may be zero."""
     names = ("lower", "upper") if what in ("lower", "upper") else (what,)
     sizes = [abs(float(limits[axis])) for name in names if axis < len(limits := getattr(bounds, name))]
@@ -388,7 +388,7 @@ class GroundBalance(Displayed):
         ]
 
 
-def ground_balance(run: Trajectory, *, plane: Any = None) -> GroundBalance:
+def ground_balance(run: Trajectory, *, plane: object = None) -> GroundBalance:
     """Return zero-moment point, center of pressure, capture point and support polygon of a run with contacts.
 
     `plane` is a Surface or Placement on the ground, by default the plane that all contacts touch.

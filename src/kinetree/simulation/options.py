@@ -40,7 +40,7 @@ FIXED_STEPS = 10**12
 """The default of max_steps for fixed steps: 30 hours for the smallest mechanism. More indicate a mistake in dt."""
 
 
-def system_of(x: Any, who: str = "simulate") -> System:
+def system_of(x: object, who: str = "simulate") -> System:
     """Return the System that a function takes, also behind one on a GPU; a Mechanism gets a new one."""
     if isinstance(x, Mechanism):
         return System(x)
@@ -51,7 +51,7 @@ def system_of(x: Any, who: str = "simulate") -> System:
     return x
 
 
-def device_of(x: Any, q0: Any) -> Device | None:
+def device_of(x: object, q0: object) -> Device | None:
     """Return the GPU of a system on one; None for others.
 
     A system on any GPU runs where the start is, or on the first GPU if the start is on none.
@@ -73,7 +73,7 @@ def device_of(x: Any, q0: Any) -> Device | None:
     return driver().device(own or x.index or 0)
 
 
-def kept_by(keep: Any, system: Any, q0: Any) -> Library | None:
+def kept_by(keep: object, system: object, q0: object) -> Library | None:
     """Return the library of the arrays in which samples stay on a GPU; None if they are copied to the host."""
     if keep == "host":
         return None
@@ -86,7 +86,7 @@ def kept_by(keep: Any, system: Any, q0: Any) -> Library | None:
     return library_of([("q0", q0)], "simulate")
 
 
-def list_acting(x: Any, what: str, method: str) -> tuple[Any, ...]:
+def list_acting(x: object, what: str, method: str) -> tuple[Any, ...]:
     """Return objects that have a given method; a single one counts as a list of one."""
     items = () if x is None else (x,) if hasattr(x, method) else x
     if not isinstance(items, Iterable) or isinstance(items, str):
@@ -98,7 +98,7 @@ def list_acting(x: Any, what: str, method: str) -> tuple[Any, ...]:
     return items
 
 
-def control_of(x: Any) -> tuple[Any, ...]:
+def control_of(x: object) -> tuple[Any, ...]:
     """Return the controllers of a list, or a single one, or none; refuse other objects."""
     items = () if x is None else tuple(x) if isinstance(x, list | tuple) else (x,)
     for item in items:
@@ -108,7 +108,7 @@ def control_of(x: Any) -> tuple[Any, ...]:
     return items
 
 
-def events_of(x: Any) -> tuple[Event, ...]:
+def events_of(x: object) -> tuple[Event, ...]:
     """Return events; a single one counts as a list of one."""
     items = (x,) if isinstance(x, Event) else tuple(x) if isinstance(x, Iterable) else None
     if items is None or not all(isinstance(item, Event) for item in items):
@@ -116,28 +116,28 @@ def events_of(x: Any) -> tuple[Event, ...]:
     return items
 
 
-def flag(x: Any, what: str) -> bool:
+def flag(x: object, what: str) -> bool:
     """Return True or False; refuse anything else, such as the text "no"."""
     if not isinstance(x, bool | np.bool_):
         raise InputError(f"{what} is {brief(x)}; give True or False")
     return bool(x)
 
 
-def path_of(x: Any, what: str) -> Path | None:
+def path_of(x: object, what: str) -> Path | None:
     """Return the path of a file, or None; refuse other objects."""
     if x is not None and not isinstance(x, str | os.PathLike):
         raise InputError(f"{what} is {brief(x)}; give the path of a file, or None")
     return None if x is None else Path(x)
 
 
-def method_name(x: Any) -> str:
+def method_name(x: object) -> str:
     """Return the name of a method; refuse anything but text."""
     if not isinstance(x, str):
         raise InputError(f"method is {brief(x)}; give one of auto, {', '.join(METHODS)}")
     return x
 
 
-def threads_of(x: Any) -> int:
+def threads_of(x: object) -> int:
     """Return a number of threads; 0 means all cores."""
     return whole(x, "threads", least=0, of="cores, 0 for all") or os.cpu_count() or 1
 
@@ -310,7 +310,7 @@ CALLER = 5
 """The calls from the caller of `simulate` to the warning."""
 
 
-def with_contacts(system: System, contacts: Any) -> System:
+def with_contacts(system: System, contacts: object) -> System:
     """Return a System with given contacts; with None, the System itself. It is kept with the given one."""
     found = system.mechanism.contacts if contacts is None else require_fitting_contacts(system.mechanism, contacts)
     for contact in found:

@@ -51,13 +51,13 @@ class Schedule:
         return [self.first, *(x for when, x in self.changes.items() if when <= t)][-1]
 
 
-def has_schedule(parameters: Any) -> bool:
+def has_schedule(parameters: object) -> bool:
     """Return whether some values of parameters by name are Schedules."""
     return isinstance(parameters, Mapping) and any(isinstance(x, Schedule) for x in parameters.values())
 
 
 def run_by_schedule(
-    simulate: Simulate, system: System, q0: Any, qd0: Any, options: dict[str, Any], progress: Any
+    simulate: Simulate, system: System, q0: object, qd0: object, options: dict[str, Any], progress: object
 ) -> Trajectory:
     """Return a run whose parameters change: runs between the changes, each from the last state of the one before."""
     _require_single(q0, qd0, options)
@@ -105,7 +105,7 @@ def _require_single(q0: Any, qd0: Any, options: Mapping[str, Any]) -> None:
         raise InputError(f"{what} and a Schedule: leave out one of them, or continue a run with another value")
 
 
-def _require_ticks(control: Any, ends: Sequence[float]) -> None:
+def _require_ticks(control: object, ends: Sequence[float]) -> None:
     """Raise InputError if torques are held across a change: each piece begins with a call of its controllers."""
     for one in control if isinstance(control, Sequence) else [control]:
         rate: Any = getattr(one, "rate", None) if getattr(one, "outside", False) else None
@@ -145,7 +145,7 @@ def _values(mechanism: Mechanism, given: Mapping[str, Any], t: float) -> np.ndar
     return found
 
 
-def _part_of(progress: Any, times: np.ndarray, begin: float, end: float) -> Any:
+def _part_of(progress: object, times: np.ndarray, begin: float, end: float) -> Any:
     """Return the progress of a piece: as part of the run for a function."""
     if not callable(progress):
         return progress

@@ -109,7 +109,7 @@ def check_rotations(system: System, nonzero: Callable[[int], bool]) -> None:
             raise InputError(f"q0 has a quaternion of zeros in its entries {at} to {at + 3}; no rotation is 0, 0, 0, 1")
 
 
-def _by_name(system: System, name: str, value: Any) -> str:
+def _by_name(system: System, name: str, value: object) -> str:
     """Return the remedy for numbers by joint, if the mechanism is closed; else an empty text."""
     if not (isinstance(value, Mapping) and system.closures):
         return ""

@@ -49,7 +49,7 @@ class Actuated:
         """The actuated degrees of freedom."""
         return frozenset(self.v)
 
-    def accelerations(self, t: Any, count: int) -> list[Any]:
+    def accelerations(self, t: object, count: int) -> list[Any]:
         """Return qdd of all degrees of freedom; those that are not actuated follow from the loops."""
         return [self.qdd[k] if k in self.v else 0.0 for k in range(count)]
 
@@ -272,7 +272,7 @@ def undetermined_error(drives: Drives, mobility: int) -> InputError:
     return InputError(Advice(f"{fact}, or give simulate={{...}} {free}", f"{fact}, or write a table [simulate] {free}"))
 
 
-def _drives(system: System, motion: Any) -> Drives:
+def _drives(system: System, motion: object) -> Drives:
     """Return the drives of a motion: joints with references, a Driven, or one reference for all joints."""
     if isinstance(motion, Mapping):
         motion = Driven(dict(motion))
@@ -290,7 +290,7 @@ def _drives(system: System, motion: Any) -> Drives:
     return drives
 
 
-def _each_joint(system: System, reference: Any) -> dict[str, Any]:
+def _each_joint(system: System, reference: object) -> dict[str, Any]:
     """Return one reference for all coordinates as references by joint."""
     mechanism = system.mechanism
     return {
@@ -308,7 +308,7 @@ class _Part:
     start: int
     stop: int
 
-    def __call__(self, t: Any):
+    def __call__(self, t: object):
         return tuple(list(entries)[self.start : self.stop] for entries in self.reference(t))
 
 

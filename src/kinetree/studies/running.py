@@ -74,7 +74,7 @@ def stored_results(
 
 
 @contextmanager
-def _cluster(plan: Plan, on: Any) -> Iterator[OnDask | None]:
+def _cluster(plan: Plan, on: object) -> Iterator[OnDask | None]:
     """Yield the plan on a Dask cluster, or None without one; a client that was made here is closed."""
     if on is None:
         yield None
@@ -284,7 +284,7 @@ PASSES = 3
 """The number of times that shards are sent which Dask gave up; those that kill workers are found by then."""
 
 
-def connect(on: Any) -> Any:
+def connect(on: object) -> Any:
     """Return a Dask client: the given one, or one connected to the address of a scheduler."""
     if not isinstance(on, str):
         if not hasattr(on, "submit") or not hasattr(on, "scheduler_info"):

@@ -173,7 +173,7 @@ class Study:
         planned = evaluate_plan(replace(self.plan, space=space_of(over, None, seed), keep=()), progress=False)
         return indices_of(planned, measure, confidence=confidence)
 
-    def report(self, path: str | Path = "report.html", **options: Any) -> Path:
+    def report(self, path: str | Path = "report.html", **options: object) -> Path:
         """Write the statistics as one web page that any browser opens offline; return the file.
 
         The page has a summary in words, bands, histograms, sensitivity indices, failures by reason, and worst cases
@@ -203,7 +203,9 @@ class Study:
 
         return dataframe_of(self)
 
-    def plot(self, measures: Sequence[str] | str | None = None, path: str | Path | None = None, **options: Any) -> Any:
+    def plot(
+        self, measures: Sequence[str] | str | None = None, path: str | Path | None = None, **options: object
+    ) -> Any:
         """Draw measures: curves over one quantity, maps over two, parallel coordinates or a Pareto front of more."""
         return picture("study_plot")(self, measures, path, **options)
 
@@ -260,7 +262,7 @@ def study(
     keep: str | Sequence[str] = (),
     shard: int | None = None,
     workers: int | None = None,
-    on: Any = None,
+    on: object = None,
     progress: bool | None = None,
 ) -> Study:
     """Evaluate a mechanism over many designs or starts in native batches, and return measures of every run.

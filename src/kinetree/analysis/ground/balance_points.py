@@ -50,7 +50,7 @@ class Plane:
         return points - height[..., None] * self.up, height
 
 
-def plane_of(mechanism: Mechanism, surface: Any = None, parameters: Sequence[float] | None = None) -> Plane:
+def plane_of(mechanism: Mechanism, surface: object = None, parameters: Sequence[float] | None = None) -> Plane:
     """Return the plane of a Surface or Placement, by default the one that the contacts with the ground touch.
 
     Without contacts it is the level plane through the origin.
@@ -115,7 +115,7 @@ def zero_moment_point(
     qd: ArrayLike,
     qdd: ArrayLike,
     *,
-    plane: Any = None,
+    plane: object = None,
     wrenches: ArrayLike | None = None,
     parameters: Named | None = None,
 ) -> Numbers:
@@ -134,7 +134,7 @@ def capture_point(
     q: ArrayLike,
     qd: ArrayLike,
     *,
-    plane: Any = None,
+    plane: object = None,
     parameters: Named | None = None,
     check: bool = True,
 ) -> Numbers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -286,7 +286,7 @@ def touch_of(numbers: ContactNumbers, gap: Numbers, v: Numbers, a: Numbers, tol:
     return Touch(modes, unit, near & enters)
 
 
-def given_touch(names: tuple[str, ...], touching: Any, lead: tuple[int, ...]) -> Touch:
+def given_touch(names: tuple[str, ...], touching: object, lead: tuple[int, ...]) -> Touch:
     """Return the modes of contacts that the caller names: all of these stick, all others are open."""
     shape = (*lead, len(names))
     if isinstance(touching, str):
@@ -330,7 +330,7 @@ def ground_forces(
     *,
     contacts: Contact | Iterable[Contact] | None = None,
     actuated: str | Iterable[str] | None = None,
-    touching: Any = None,
+    touching: object = None,
     wrenches: ArrayLike | None = None,
     forces: bool = True,
     parameters: Named | None = None,

@@ -63,7 +63,7 @@ class AllSolutions(Displayed):
         """Whether a closed form was used, which finds all solutions."""
         return self.method != SEARCH
 
-    def plot(self, path: Any = None, **options: Any) -> Any:
+    def plot(self, path: object = None, **options: object) -> Any:
         """Draw the solutions as stick figures, one panel each; return the figure, or write it to `path`."""
         return picture("solutions_plot")(self, path, **options)
 

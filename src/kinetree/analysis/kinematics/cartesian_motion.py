@@ -76,7 +76,7 @@ def cartesian_motion(
     samples: int = 101,
     q0: ArrayLike | None = None,
     parameters: Named | None = None,
-    **options: Any,
+    **options: object,
 ) -> CartesianMotion:
     """Return the motion of the joints along a path of a frame, with exact velocities and accelerations.
 

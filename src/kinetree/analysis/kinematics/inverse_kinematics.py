@@ -189,7 +189,7 @@ def inverse_kinematics(
     restarts: int = RESTARTS,
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
-    rng: Any = 0,
+    rng: object = 0,
     parameters: Named | None = None,
     on_failure: str = "raise",
 ) -> PoseSolution:

@@ -138,7 +138,7 @@ class Ranges:
         return out
 
 
-def given_start(system: CompiledMechanism, q0: Any) -> Numbers:
+def given_start(system: CompiledMechanism, q0: object) -> Numbers:
     """Return a checked start [..., nq]."""
     q = real_array(q0, "q0")
     if q.shape[-1:] != (system.nq,):

@@ -186,7 +186,7 @@ class DampedSteps:
             else:
                 dq[j] = self.x[j] * self.open[j]
 
-    def total(self, count: Any, term: Any) -> Value:
+    def total(self, count: object, term: Any) -> Value:
         """Write a sum of terms and return it."""
         self.sum.value = 0.0
         with self.k.loop(count) as i:

@@ -57,7 +57,7 @@ class Workspace(Displayed):
         rows = zip("xyz", map(float, self.lower), map(float, self.upper), strict=True)
         return [head, Table(("", "least", "largest"), tuple(rows), ("", "m", "m"))]
 
-    def plot(self, path: Any = None, **options: Any) -> Any:
+    def plot(self, path: object = None, **options: object) -> Any:
         """Draw the points in three views, colored by their manipulability; return the figure, or write it to `path`."""
         return picture("workspace_plot")(self, path, **options)
 
@@ -68,7 +68,7 @@ def workspace(
     *,
     samples: int = SAMPLES,
     limits: bool = True,
-    rng: Any = 0,
+    rng: object = 0,
     parameters: Named | None = None,
 ) -> Workspace:
     """Return the points that a frame reaches with random positions of the joints, within their limits.

@@ -131,7 +131,7 @@ def unit_ranks(system: CompiledMechanism, share: Share) -> Ranks:
     return system._parts.part(key, make)
 
 
-def _samples(acting: ActingForces, **states: Any) -> Samples | None:
+def _samples(acting: ActingForces, **states: object) -> Samples | None:
     """Return the samples of finite states that fit together; None for others, whose error the general route raises."""
     system = acting.system
     sizes = {"q": system.nq, "qd": system.nv, "qdd": system.nv}

@@ -163,7 +163,7 @@ def motion_program(mechanism: Mechanism, held: Held, driven: Held | None, *, for
     })  # fmt: skip
 
 
-def _closer(mechanism: Mechanism, given: Given, held: Held, part: Any = 1.0) -> tuple[Scalars, Scalars]:
+def _closer(mechanism: Mechanism, given: Given, held: Held, part: object = 1.0) -> tuple[Scalars, Scalars]:
     """Return q after a part of a step of Newton's method, no entry above one unit, and the residual before."""
     residual, step = closing_step(mechanism, given, held)
     units = loop_units(mechanism)[1].tolist()
@@ -279,7 +279,7 @@ class NativeLoops:
         """Whether the held degrees of freedom are as many as the mechanism has where its loops close."""
         return self.possible and mobility(self.system) == len(self.held)
 
-    def close(self, *arrays: Any) -> tuple[Numbers, Numbers]:
+    def close(self, *arrays: object) -> tuple[Numbers, Numbers]:
         """Return positions that Newton's method finds from q [n, nq], and their gaps [n], NaN where q is not finite."""
 
         def make() -> Any:
@@ -289,15 +289,17 @@ class NativeLoops:
             q, gap = self.system._parts.part(("native loops", self.held, "close"), make)(*arrays)
         return q, np.where(np.isfinite(q).all(axis=-1), gap[:, 0], np.nan)
 
-    def speeds(self, *arrays: Any) -> tuple[Numbers, ...]:
+    def speeds(self, *arrays: object) -> tuple[Numbers, ...]:
         """Return consistent velocities, the rate at which they open the loops, and the rank."""
         return self._call("speeds", lambda m: speeds_program(m, self.held), arrays)
 
-    def accelerations(self, *arrays: Any) -> tuple[Numbers, ...]:
+    def accelerations(self, *arrays: object) -> tuple[Numbers, ...]:
         """Return consistent accelerations, the rate at which they open the loops, and the rank."""
         return self._call("accelerations", lambda m: accelerations_program(m, self.held), arrays)
 
-    def torques(self, *arrays: Any, forces: bool, wrenches: bool, out: tuple[Numbers, ...] = ()) -> tuple[Numbers, ...]:
+    def torques(
+        self, *arrays: object, forces: bool, wrenches: bool, out: tuple[Numbers, ...] = ()
+    ) -> tuple[Numbers, ...]:
         """Return tau, multipliers, missing torques, the largest torque, the openings of the loops, and the rank."""
 
         def make(m: Any) -> Program:
@@ -306,7 +308,7 @@ class NativeLoops:
         return self._call(("torques", forces, wrenches), make, arrays, (*out, None, None, None) if out else None)
 
     def motion(
-        self, *arrays: Any, driven: frozenset[int] | None, forces: bool, out: tuple | None = None
+        self, *arrays: object, driven: frozenset[int] | None, forces: bool, out: tuple | None = None
     ) -> tuple[Numbers, ...]:
         """Return q, qd, qdd, tau (unless driven is None), gaps and rank of a motion of the held degrees of freedom."""
 
@@ -328,7 +330,7 @@ class NativeLoops:
         return self.system._parts.part(("native loops", self.held, "instant", driven, forces), make)
 
     def _call(
-        self, key: Any, make: Callable[[Any], Program], arrays: tuple, out: tuple | None = None
+        self, key: object, make: Callable[[Any], Program], arrays: tuple, out: tuple | None = None
     ) -> tuple[Numbers, ...]:
         compiled = self.system._parts.part(
             ("native loops", self.held, key), lambda: native(make(self.system.mechanism))
@@ -338,7 +340,7 @@ class NativeLoops:
 
 
 def loads_of(
-    system: CompiledMechanism, *arrays: Any, forces: bool, wrenches: bool, ranks: Ranks, out: tuple[Numbers, Numbers]
+    system: CompiledMechanism, *arrays: object, forces: bool, wrenches: bool, ranks: Ranks, out: tuple[Numbers, Numbers]
 ) -> tuple[list[int], Numbers | None]:
     """Write the wrenches at joints and loops and all multipliers; return what loads that the motion leaves open change.
 

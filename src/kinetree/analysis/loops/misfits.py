@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -273,7 +272,7 @@ def _cost(loops: LoopKinematics, q: Numbers) -> float:
     return size if math.isfinite(size) else math.inf
 
 
-def _rounded(x: Any) -> float:
+def _rounded(x: object) -> float:
     return float(f"{x:.5g}")
 
 

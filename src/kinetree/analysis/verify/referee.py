@@ -234,7 +234,7 @@ def verify(
     states: int = 5,
     *,
     tol: float | None = None,
-    rng: Any = 0,
+    rng: object = 0,
     routes: Sequence[str | Route] | None = None,
     progress: bool | Callable[[float], None] | None = None,
 ) -> Verification:

@@ -45,7 +45,7 @@ def make_table(console: Console, *columns: str, numeric: tuple[str, ...] = ()) -
     return table
 
 
-def print_table(console: Console, table: Any) -> None:
+def print_table(console: Console, table: object) -> None:
     """Print a table; in a pipe, without trailing spaces."""
     if console.is_terminal:
         console.print(table)

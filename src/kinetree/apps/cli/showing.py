@@ -219,7 +219,7 @@ def _vector(values: Iterable[Any]) -> str:
     return "(" + ", ".join(map(_number, values)) + ")"
 
 
-def _short(x: Any, mechanism: Mechanism) -> Any:
+def _short(x: object, mechanism: Mechanism) -> Any:
     """Return a number, or a formula if it is short; a long one, as of a moved body, as its value."""
     return x if not isinstance(x, Expression) or len(str(x)) <= FORMULA else resolve(x, mechanism.values())
 

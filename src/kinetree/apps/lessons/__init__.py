@@ -90,7 +90,7 @@ def _question(question: Question) -> dict[str, Any]:
     return dict(vars(question)) | {"answer": page_tree(question.answer), "given": given}
 
 
-def _setting(x: Any, *, always: bool = False) -> Any:
+def _setting(x: object, *, always: bool = False) -> Any:
     """Return what a step sets with formulas as their trees: texts that begin with "[", or `always`."""
     if isinstance(x, Mapping):
         return {name: _setting(value) for name, value in x.items()}

@@ -71,7 +71,7 @@ def functions(system: System) -> dict[str, Any]:
     more: dict[str, Any] = {"parameters": free} if free else {}
 
     def called(name: str, inputs: tuple[str, ...]) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
+        def call(*given: object) -> Any:
             zeros = [np.zeros(system.nv)] * (len(inputs) - len(given))
             options = more | {"forces": False} if ALGORITHMS[name].wrenches else more  # as on the page
             return getattr(system, name)(*given, *zeros, **options)

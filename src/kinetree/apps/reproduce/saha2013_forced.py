@@ -63,7 +63,7 @@ class SampledTorques:
 
 
 def simulate_forced(
-    biped: System, motion: Reference, t: Numbers, *, control: Any = None, away: Any = 0.0, **options
+    biped: System, motion: Reference, t: Numbers, *, control: Any = None, away: object = 0.0, **options
 ) -> Trajectory:
     """Return the motion from the designed start, or `away` from it [24], under the torques of the designed motion."""
     (q, qd, _), n = motion(0.0), biped.nv

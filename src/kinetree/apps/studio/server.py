@@ -68,7 +68,7 @@ class Guard:
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.origins = {f"http://{host}" for host in self.hosts}
 
-    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: object, send: object) -> None:
         """Answer a request."""
         if scope["type"] in ("http", "websocket") and not self.allows(scope):
             return await _refuse(scope, receive, send, entrance=self.enters(scope))
@@ -199,7 +199,7 @@ def application(served: Served) -> Guard:
             return PlainTextResponse(f"{error}\n", 404, headers=HEADERS)
         return HTMLResponse(text, headers={**HEADERS, "Content-Security-Policy": policy})
 
-    async def socket(websocket: Any) -> None:
+    async def socket(websocket: object) -> None:
         await _serve_socket(served, websocket)
 
     routes = [Route("/", page), WebSocketRoute("/socket", socket)]
@@ -311,7 +311,7 @@ async def in_thread(work: Callable[[], Any]) -> Any:
     loop = asyncio.get_running_loop()
     done: asyncio.Future = loop.create_future()
 
-    def finish(result: Any, error: BaseException | None) -> None:
+    def finish(result: object, error: BaseException | None) -> None:
         if done.done():
             return
         if error is None:

@@ -82,7 +82,7 @@ class Tabs:
 
 
 def open_system(
-    studio: Studio, system: System, *, q: Any = None, meshes: bool = False, source: str = ""
+    studio: Studio, system: System, *, q: object = None, meshes: bool = False, source: str = ""
 ) -> dict[str, Any]:
     """Show a System in the tab and return {"data": ...}, which the page passes to `app.open`.
 

@@ -225,7 +225,7 @@ class ChebyshevMotion:
         u = chebyshev.chebpts1(degree + 1)
         return cls(chebyshev.chebfit(u, np.asarray(motion(0.5 * duration * (1.0 + u))), degree), duration)
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: object) -> Lists:
         """Return q, qd, qdd."""
         scale = 2.0 / self.duration
         u = as_time(t) * scale - 1.0
@@ -259,7 +259,7 @@ class FourierMotion:
         c[1:] *= 2.0
         return cls(c.real, -c.imag, positive(period, "period"))
 
-    def __call__(self, t: Any) -> Lists:
+    def __call__(self, t: object) -> Lists:
         """Return q, qd, qdd."""
         w = 2.0 * np.pi / self.period
         count, n = self.cosines.shape

@@ -134,7 +134,7 @@ class Plan:
     places: tuple[int, ...]
     extents: tuple[tuple[int, int], ...]
 
-    def run(self, pointers: list[int], out: Any) -> Any:
+    def run(self, pointers: list[int], out: object) -> Any:
         """Start the kernel on these addresses and return `out`, or new arrays; None if `out` may overlap an input."""
         if out is None:
             results = [self.library.empty(shape, self.dtype, self.device) for shape in self.shapes]
@@ -187,7 +187,7 @@ class LaneKernel:
         self._memory: dict[str, DeviceMemory] = {}
         self._pinned: dict[str, PinnedMemory] = {}
 
-    def __call__(self, *arrays: Any, around: tuple[Event, Event] | None = None) -> tuple[np.ndarray, ...]:
+    def __call__(self, *arrays: object, around: tuple[Event, Event] | None = None) -> tuple[np.ndarray, ...]:
         """Return the outputs [..., core] for inputs with a leading shape, or without one: the same for all runs.
 
         The two events `around` are recorded before and after the kernel, to measure its time.

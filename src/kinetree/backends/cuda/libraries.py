@@ -126,7 +126,7 @@ class Library(Protocol):
     name: str
     module: str
 
-    def owns(self, module: Any, x: DeviceArray) -> bool:
+    def owns(self, module: object, x: DeviceArray) -> bool:
         """Return whether an object is an array of this library, given its module."""
         ...
 
@@ -326,7 +326,7 @@ def library_of(labeled: Sequence[tuple[str, DeviceArray]], name: str) -> Library
     return first[1]
 
 
-def _library(x: Any) -> Library | None:
+def _library(x: object) -> Library | None:
     for library in LIBRARIES:
         module = sys.modules.get(library.module)  # an array of a library exists only if its module is imported
         if module is not None and library.owns(module, x):
@@ -334,7 +334,7 @@ def _library(x: Any) -> Library | None:
     return None
 
 
-def _kind(x: Any) -> str:
+def _kind(x: object) -> str:
     """Return what an object is and how it becomes an array on a GPU, as the rest of a message."""
     if type(x).__module__.partition(".")[0] == "numpy" or isinstance(x, list | tuple | float | int):
         what = "a NumPy array" if hasattr(x, "dtype") else f"{brief(x)},"

@@ -77,7 +77,7 @@ class CudaFunction(Derivable):
         """Return the name, the shapes of inputs and outputs, and the device."""
         return f"<{self.arrays()} on {'cuda' if self.index is None else f'cuda:{self.index}'}>"
 
-    def __call__(self, *arrays: Any, out: Any = None, constants: Constants | None = None) -> Any:
+    def __call__(self, *arrays: object, out: object = None, constants: Constants | None = None) -> Any:
         """Run on arrays of one library, all on one device; return arrays of the same library, or `out`.
 
         If `constants` are given, they are the last input, the free parameters.
@@ -85,7 +85,7 @@ class CudaFunction(Derivable):
         result = self.planned(arrays, out, constants)
         return self._checked(arrays, out, constants) if result is None else result
 
-    def planned(self, arrays: tuple, out: Any, constants: Constants | None) -> Any:
+    def planned(self, arrays: tuple, out: object, constants: Constants | None) -> Any:
         """Run as a call on such arrays did before, with new addresses; None if there was none, or checks are needed."""
         library, kind = self._library, self._kind
         if library is None:
@@ -117,7 +117,7 @@ class CudaFunction(Derivable):
         count = samples if any(a.size for a in self.outputs) else 0
         return Launch(ready, "rows" if rows else "kernel", (*(v for x in at for v in x), count))
 
-    def _checked(self, arrays: tuple, out: Any, constants: Constants | None) -> Any:
+    def _checked(self, arrays: tuple, out: object, constants: Constants | None) -> Any:
         """Check arrays, run on them, and keep the plan of the call."""
         if wrong := wrong_count(self.name, self.inputs, len(arrays) + (constants is not None)):
             raise wrong
@@ -169,7 +169,9 @@ class CudaFunction(Derivable):
             raise wrong
         return lead
 
-    def _input(self, library: Library, array: Array, x: Any, view: View, lead: tuple[int, ...], copies: list) -> Layout:
+    def _input(
+        self, library: Library, array: Array, x: object, view: View, lead: tuple[int, ...], copies: list
+    ) -> Layout:
         """Return the layout of an input, of a copy if two strides cannot describe it."""
         found = layout(view, array, lead)
         if found is None:
@@ -266,7 +268,7 @@ class CudaSystem(Mirrored):
         axes: str | None = None,
         wrenches: bool = False,
         lowering: str = "auto",
-        driven: Any = (),
+        driven: object = (),
         forces: bool | None = None,
     ) -> CudaFunction:
         """Return a compiled function for arrays on GPUs, of both precisions."""
@@ -341,7 +343,7 @@ class CudaSystem(Mirrored):
                     raise InputError(f"{name}: an array is on {device}; move it to {place}: jax.device_put(x, device)")
 
 
-def is_jax(x: Any) -> bool:
+def is_jax(x: object) -> bool:
     """Return whether an object is an array of JAX, or one that a transformation traces."""
     module = sys.modules.get("jax")
     return module is not None and isinstance(x, module.Array)

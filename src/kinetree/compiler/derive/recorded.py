@@ -154,7 +154,7 @@ def _mask(x: Scalar) -> tuple[Any, bool] | None:
     return (Condition(trace, op[1]), numbers == (1.0, 0.0)) if numbers in ((1.0, 0.0), (0.0, 1.0)) else None
 
 
-def add_to(row: Row, label: Any, x: Scalar) -> None:
+def add_to(row: Row, label: object, x: Scalar) -> None:
     """Add a scalar to an entry of a row."""
     row[label] = row[label] + x if label in row else x
 

@@ -68,7 +68,7 @@ def digest(form: Form) -> str:
     return hashlib.sha256(form.dumps().encode()).hexdigest()
 
 
-def interpret(form: Form, *arguments: Any) -> list[np.ndarray]:
+def interpret(form: Form, *arguments: object) -> list[np.ndarray]:
     """Run a program operation by operation in NumPy, all samples at once and without any target: simple and slow."""
     arrays = [np.asarray(a, dtype=float) for a in arguments]
     lead = np.broadcast_shapes(*(a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, form.inputs, strict=True)))

@@ -277,7 +277,7 @@ def _function(op: Op):
 
 
 def _refusal(name: str):
-    def method(self: Condition, *_: Any) -> Any:
+    def method(self: Condition, *_: object) -> Any:
         return float(self)
 
     method.__name__ = name

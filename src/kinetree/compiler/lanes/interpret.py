@@ -52,7 +52,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
 """The operations with a counterpart in NumPy, where uniform values are broadcast to lanes."""
 
 
-def interpret(kernel: Kernel, *arguments: Any, dtype: str = "float64") -> list[np.ndarray]:
+def interpret(kernel: Kernel, *arguments: object, dtype: str = "float64") -> list[np.ndarray]:
     """Return the outputs of a kernel for arrays with any leading shape."""
     inputs, _ = kernel.arity
     arrays = [np.asarray(a, dtype=dtype) for a in arguments]

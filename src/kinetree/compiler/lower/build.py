@@ -50,7 +50,7 @@ class Derivative:
         return replace(self, wrt=self.wrt or tuple(inputs))
 
 
-def inputs_of(wrt: Any) -> tuple[str, ...]:
+def inputs_of(wrt: object) -> tuple[str, ...]:
     """Return the inputs of a derivative as names, given as None, one name or several."""
     names = () if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt) if isinstance(wrt, Iterable) else None
     if names is None or not all(isinstance(x, str) for x in names) or (wrt is not None and not names):
@@ -289,7 +289,7 @@ class Request:
             )
 
 
-def forces_act(mechanism: Mechanism, name: str, given: Any, lowering: str = "auto") -> Any:
+def forces_act(mechanism: Mechanism, name: str, given: object, lowering: str = "auto") -> Any:
     """Return whether the forces of a mechanism act in a function: they do by default, as in a simulation.
 
     Rolled code has none of them. InputError where it would be chosen, unless the caller leaves them out.
@@ -309,7 +309,7 @@ def forces_act(mechanism: Mechanism, name: str, given: Any, lowering: str = "aut
     return True if given is None else given
 
 
-def names_of(driven: Any) -> tuple[str | int, ...]:
+def names_of(driven: object) -> tuple[str | int, ...]:
     """Return the driven joints of a request: one name, or several names of joints or of their axes."""
     names = (driven,) if isinstance(driven, str) else tuple(driven) if isinstance(driven, Iterable) else None
     if names is None or not all(isinstance(x, str) for x in names):

@@ -261,7 +261,7 @@ def clear_rounding(r: Vector) -> Vector:
 class ContactRecord:
     """A contact with its two frames, and for each the bodies outward from the nearest common ancestor to it."""
 
-    def __init__(self, contact: Any, a: FrameRecord, b: FrameRecord, chain_a: list, chain_b: list) -> None:
+    def __init__(self, contact: object, a: FrameRecord, b: FrameRecord, chain_a: list, chain_b: list) -> None:
         """Store the contact, whose expressions are scalars already, its frames and the two chains of bodies."""
         self.contact, self.a, self.b = contact, a, b
         self.chain_a, self.chain_b = chain_a, chain_b

@@ -24,7 +24,7 @@ from .tree import RolledTree, Sweep
 
 
 def rolled_program(
-    name: str, tree: RolledTree, inputs: tuple[str, ...], result: Any, *, coordinates: bool
+    name: str, tree: RolledTree, inputs: tuple[str, ...], result: object, *, coordinates: bool
 ) -> RolledProgram:
     """Return the program of an algorithm that was traced on a rolled tree and returned `result`."""
     tree.flush()

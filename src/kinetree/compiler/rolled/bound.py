@@ -319,7 +319,7 @@ def _step_of(data: list) -> Step:
     return Step(tuple(read), _tuples(results))
 
 
-def _tuples(x: Any) -> Any:
+def _tuples(x: object) -> Any:
     """Return lists of lists as tuples of tuples."""
     return tuple(map(_tuples, x)) if isinstance(x, list) else x
 

@@ -167,7 +167,7 @@ class RolledTree:
         index, value = self.fields[c][name]
         return map_scalars(value, lambda x: self._later(c, index, x))
 
-    def _later(self, c: int, sweep: int, x: Any) -> Any:
+    def _later(self, c: int, sweep: int, x: object) -> Any:
         """Return a scalar of an earlier sweep: computed again if that is cheap, otherwise loaded from a slot."""
         if type(x) is not Value:
             return x

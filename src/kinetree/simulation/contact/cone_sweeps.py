@@ -21,10 +21,10 @@ class Entries:
         """Refer to the block."""
         self.block, self.first = block, first
 
-    def __getitem__(self, index: Any) -> Value:
+    def __getitem__(self, index: object) -> Value:
         return self.block[self._at(index)]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         self.block[self._at(index)] = value
 
     def _at(self, index: Any) -> Any:

@@ -120,7 +120,7 @@ def residuals(given: Coefficients, mode: Mode, state: Any, found: Any) -> np.nda
 # --- Results of contacts at the samples of runs: forces, gaps, residuals, events, and the wrenches on the bodies.
 
 
-def contact_fields(problem: Problem, run: Run, records: Sequence[Records], others: Any) -> dict[str, Any]:
+def contact_fields(problem: Problem, run: Run, records: Sequence[Records], others: object) -> dict[str, Any]:
     """Return the fields of a Trajectory that contacts determine; samples after a failure are NaN.
 
     `others` computes the wrenches of the other forces.
@@ -146,7 +146,7 @@ def contact_fields(problem: Problem, run: Run, records: Sequence[Records], other
     return found | {"wrenches": contact_wrenches(problem, others)}
 
 
-def contact_wrenches(problem: Problem, others: Any) -> Wrenches:
+def contact_wrenches(problem: Problem, others: object) -> Wrenches:
     """Return the Source of the wrenches on all bodies; `others` has the wrenches without contacts."""
     mechanism = problem.mechanism
     bodies = tuple(

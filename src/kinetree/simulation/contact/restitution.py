@@ -23,7 +23,7 @@ def leaving_velocity(e: Any, arrival: Any) -> Any:
     return -(e * arrival)
 
 
-def expansion_impulse(e: Any, compression: Any) -> Any:
+def expansion_impulse(e: Any, compression: object) -> Any:
     """Return the least normal impulse of the expansion by Poisson's law, from the impulse of the compression."""
     return e * compression
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -213,7 +212,7 @@ class Transitions:
         return self.restart(sorted(closed), t, y, mode, now=[i for kind, i in wrong if kind == "force"])
 
     def restart(
-        self, closed: list[int], t: float, y: Coordinates, before: Mode, *, now: Any
+        self, closed: list[int], t: float, y: Coordinates, before: Mode, *, now: object
     ) -> tuple[Coordinates, Mode]:
         """Let approaching contacts bounce, and choose the mode of those that remain closed."""
         given = self.given

@@ -211,7 +211,7 @@ class Columns:
         return self.slice_of("tau").stop
 
 
-def columns_of(mechanism: Mechanism, wrt: Any) -> Columns:
+def columns_of(mechanism: Mechanism, wrt: object) -> Columns:
     """Return the columns of names: groups, or free parameters; by default the start and all free parameters."""
     free = [p.name for p in mechanism.free_parameters]
     given = (*GROUPS[:2], *((GROUPS[2],) if free else ())) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt

@@ -276,7 +276,7 @@ def simulation_gradient(
     running: Cost | None = None,
     torques: ArrayLike | None = None,
     progress: bool | None = None,
-    **options: Any,
+    **options: object,
 ) -> RunGradient:
     """Return the gradient of an objective of a run, by its steps in reverse order, in native code.
 

@@ -96,7 +96,7 @@ def simulation_derivatives(
     torques: ArrayLike | None = None,
     intervals: bool = False,
     progress: bool | None = None,
-    **options: Any,
+    **options: object,
 ) -> RunDerivatives:
     """Return a run with the derivatives of its states, integrated together with them in native code.
 
@@ -128,7 +128,7 @@ def differentiable(
     system: Any,
     q0: ArrayLike | None,
     qd0: ArrayLike | None,
-    wrt: Any,
+    wrt: object,
     options: dict[str, Any],
     torques: ArrayLike | None = None,
 ) -> tuple[Problem, Columns]:

@@ -19,7 +19,7 @@ from ...model.axes import quaternion_places
 from ...model.mechanism import Mechanism
 from ...runtime.native import native_kernel
 from ..acting.drives import drives_of
-from ..acting.instants import Instant
+from ..acting.instants import Controller, Instant
 from ..acting.rates import LONGEST, centered_scheme, jacobian_of, measure_program
 from ..closing import Baumgarte, closing_program, locked_by
 from ..methods.protocol import Scheme
@@ -73,7 +73,7 @@ def given_parameters(problem: Problem, *, torques: bool, added: Numbers | None =
 class _Added:
     """A controller with torques added to its own, which are a separate input."""
 
-    def __init__(self, control: Any, count: int) -> None:
+    def __init__(self, control: Controller | None, count: int) -> None:
         self.control, self.drives = control, drives_of(control)
         self.inputs = (Array(TORQUE, (count,)),)
 

@@ -296,7 +296,7 @@ def _solver(equations: dict[str, Any], times: np.ndarray, settings: Settings) ->
         raise InputError(f"CVODES cannot be set up: {_short(error)}") from None
 
 
-def _run(solver: Any, start, times, parameters, progress: Progress | None = None) -> Run:
+def _run(solver: object, start, times, parameters, progress: Progress | None = None) -> Run:
     """Integrate each run of a batch; the states reached are kept if CVODES fails."""
     result, nq = blank_run(start, times), start[0].shape[-1]
     result.reached = len(times)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Block, Value
@@ -271,7 +271,7 @@ class _ReverseTimeStep(ReverseStep):
     def unscale(self) -> None:
         """Write nothing: the Program scales quaternions."""
 
-    def place(self, state: Block, now: Any, h: Any) -> None:
+    def place(self, state: Block, now: object, h: object) -> None:
         """Write the inputs of a product, with the length of the step as the last one."""
         super().place(state, now, h)
         self.given[self.states.n + self.tail] = h

@@ -70,7 +70,7 @@ class LaneStates:
         with self.k.loop(self.n) as j:
             target[j + shift] = source[j]
 
-    def stage(self, s: Value, rows: Sequence[Sequence[float]], h: Any) -> None:
+    def stage(self, s: Value, rows: Sequence[Sequence[float]], h: object) -> None:
         """Write the state of stage `s` into the inputs: y + h sum of weights k, with the weights of its row.
 
         Stages are counted at run time, so that the Program of the rates appears once in the code of a kernel. A second
@@ -116,7 +116,7 @@ class LaneStates:
 
         self.repeat_closing(step, move)
 
-    def place_state(self, state: Block, now: Any) -> None:
+    def place_state(self, state: Block, now: object) -> None:
         """Write a state and its time into the inputs."""
         self.inputs[0] = now
         self.copy(state, self.inputs, shift=1)
@@ -325,12 +325,12 @@ class RunsOfLanes(LaneStates):
             self.write(self.y, (self.q_end, self.qd_end))
         return self.k.kernel()
 
-    def keep(self, index: Any) -> None:
+    def keep(self, index: object) -> None:
         """Write the state of all lanes to the outputs at an index."""
         with self.k.each_lane():
             self.write(self.y, (self.q, self.qd), index)
 
-    def blank(self, index: Any) -> None:
+    def blank(self, index: object) -> None:
         """Write NaN to the outputs at an index, inside `each_lane`."""
         for array, size, _ in self.outputs():
             with self.k.loop(size) as j:

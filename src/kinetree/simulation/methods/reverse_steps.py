@@ -188,7 +188,7 @@ class ReverseStep:
 
         states.repeat_closing(step, move)
 
-    def place(self, state: Block, now: Any, h: Any) -> None:
+    def place(self, state: Block, now: object, h: object) -> None:
         """Write a state, a time and the parameters into the inputs of a product; steps of length h may also read h."""
         states, k, n = self.states, self.k, self.states.n
         self.given[0] = now

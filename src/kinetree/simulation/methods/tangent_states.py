@@ -105,7 +105,7 @@ class TangentRuns(RunsOfLanes):
             with k.loop(self.nv0) as j:
                 self.stages[first + self.of_qd(c, j)] = moving.image[j + self.nq0]
 
-    def of_q(self, c: Any, j: Any) -> Any:
+    def of_q(self, c: Any, j: object) -> Any:
         """Return the index in a state of the derivative of q_j along column c."""
         return (c + 1) * self.nq0 + j
 

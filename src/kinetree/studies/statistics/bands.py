@@ -225,7 +225,7 @@ class Bands:
             )
         return self.values[:, :, self.labels.index(label)]
 
-    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+    def plot(self, path: str | Path | None = None, **options: object) -> Any:
         """Draw a panel per entry: the median, and shaded bands between pairs of quantiles."""
         return picture("bands_plot")(self, path, **options)
 

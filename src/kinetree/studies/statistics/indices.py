@@ -60,7 +60,7 @@ class Indices(Displayed):
         """The quantities from the most to the least important."""
         return np.argsort(-self[self.main], kind="stable").tolist()
 
-    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+    def plot(self, path: str | Path | None = None, **options: object) -> Any:
         """Draw the indices as bars with their confidence intervals."""
         return picture("indices_plot")(self, path, **options)
 

@@ -150,7 +150,7 @@ class Histogram:
     evaluated: int
     runs: int
 
-    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+    def plot(self, path: str | Path | None = None, **options: object) -> Any:
         """Draw the histogram."""
         return picture("histogram_plot")(self, path, **options)
 

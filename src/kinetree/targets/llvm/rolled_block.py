@@ -33,7 +33,7 @@ class Context(Layout):
         """Write the load of a field that is a pointer."""
         return w.new(f"load ptr, ptr {self.place(w, name)}")
 
-    def region(self, w: Any, lanes: Lanes, name: str) -> str:
+    def region(self, w: object, lanes: Lanes, name: str) -> str:
         """Write the address of a part of the workspace %ws."""
         return vector_at(w, lanes, "%ws", self.value(w, f"{name}@"))
 

@@ -31,7 +31,7 @@ def files(studio: Studio) -> dict[str, Any]:
     return {"folder": str(studio.folder.root), "files": studio.folder.models()}
 
 
-def open_file(studio: Studio, name: Any = None, uploads: Any = None, base: Any = "fixed") -> dict[str, Any]:
+def open_file(studio: Studio, name: object = None, uploads: object = None, base: object = "fixed") -> dict[str, Any]:
     """Open a model file of the folder by its relative path, or one of uploaded files [{"name", "content"}].
 
     What the file refers to must be in the folder, or among the uploaded files. `base` is that of URDF files: "free"
@@ -46,7 +46,7 @@ def open_file(studio: Studio, name: Any = None, uploads: Any = None, base: Any =
 
 
 def save_file(
-    studio: Studio, name: Any, content: Any, encoding: Any = "text", overwrite: Any = False
+    studio: Studio, name: object, content: object, encoding: object = "text", overwrite: object = False
 ) -> dict[str, Any]:
     """Write a text, or bytes in base64, to a file of the folder, and return its path."""
     if not isinstance(content, str) or encoding not in ("text", "base64"):
@@ -98,7 +98,7 @@ LONGEST = 100_000
 """The longest state [characters]."""
 
 
-def page_file(studio: Studio, state: Any = "") -> dict[str, Any]:
+def page_file(studio: Studio, state: object = "") -> dict[str, Any]:
     """Return the page of the mechanism as the text of one file, which opens in a state, a link from its "#" on."""
     studio.tab.shown()
     if not isinstance(state, str) or len(state) > LONGEST:
@@ -151,7 +151,7 @@ def lessons(studio: Studio) -> dict[str, Any]:
     return {"lessons": [{key: getattr(lesson, key) for key in keys} for lesson in map(taught.find, taught.names())]}
 
 
-def open_lesson(studio: Studio, name: Any) -> dict[str, Any]:
+def open_lesson(studio: Studio, name: object) -> dict[str, Any]:
     """Open a lesson by its name; the tab keeps the mechanism that it showed before."""
     lesson = taught.find(name if isinstance(name, str) else brief(name))
     system, data = lesson_content(lesson, studio.report)

@@ -24,7 +24,7 @@ LENGTHS = "lengths"
 """The key of the System whose lengths of loops are parameters, as in the page."""
 
 
-def system_with_edits(studio: Studio, parameters: Any = None, model: Any = None) -> tuple[System, dict[str, Any]]:
+def system_with_edits(studio: Studio, parameters: object = None, model: object = None) -> tuple[System, dict[str, Any]]:
     """Return the System of a tab, and the values of its free parameters as an option of its functions.
 
     `parameters` are values by name; those that are not free in the mechanism are lengths of loops. `model` is the text
@@ -48,7 +48,7 @@ def system_with_edits(studio: Studio, parameters: Any = None, model: Any = None)
     return system, {"parameters": np.array(values)} if own else {}
 
 
-def _of_text(studio: Studio, text: Any) -> System:
+def _of_text(studio: Studio, text: object) -> System:
     if not isinstance(text, str):
         raise InputError(f"the model is {brief(text)}; expected the text of a TOML file")
 
@@ -81,7 +81,7 @@ def build(
     name: Any = "robot",
     tool: Any = None,
     frames: Any = (),
-    q: Any = None,
+    q: object = None,
 ) -> dict[str, Any]:
     """Open the mechanism of a DH table; the arguments are those of `from_dh`, with angles in radians.
 
@@ -95,7 +95,7 @@ def build(
     return open_system(studio, system, q=_coordinates(system, q))
 
 
-def doctor(studio: Studio, parameters: Any = None, model: Any = None) -> dict[str, Any]:
+def doctor(studio: Studio, parameters: object = None, model: object = None) -> dict[str, Any]:
     """Return notes on the mechanism of the tab: what its file had, and what the doctor finds.
 
     `parameters` and `model` are those of `simulate`.
@@ -109,7 +109,7 @@ def doctor(studio: Studio, parameters: Any = None, model: Any = None) -> dict[st
     return {"notes": [*entries, *findings]}
 
 
-def _coordinates(system: System, q: Any) -> list[float] | None:
+def _coordinates(system: System, q: object) -> list[float] | None:
     """Return coordinates for a new mechanism; None if they are not its own."""
     if not isinstance(q, list) or len(q) != system.nq:
         return None
@@ -121,7 +121,7 @@ def _coordinates(system: System, q: Any) -> list[float] | None:
 # --- Closed loops: a mechanism cut at another joint ---
 
 
-def cut(studio: Studio, loop: Any, joint: Any, q: Any = None, parameters: Any = None) -> dict[str, Any]:
+def cut(studio: Studio, loop: Any, joint: Any, q: object = None, parameters: object = None) -> dict[str, Any]:
     """Cut the mechanism of the tab at a joint instead of at a loop, and open it at the same position.
 
     `q` and `parameters` are those of the page, by default the assembled position and the numbers of the model. The
@@ -139,7 +139,7 @@ def cut(studio: Studio, loop: Any, joint: Any, q: Any = None, parameters: Any = 
     return {**found, "report": [{"sort": e.sort, "text": e.text} for e in report.entries]}
 
 
-def _numbers(given: Any, count: int, what: str) -> list[float]:
+def _numbers(given: object, count: int, what: str) -> list[float]:
     """Return numbers of a page."""
     numbers: list[Any] = list(given) if isinstance(given, list | tuple) else []
     good = isinstance(given, list | tuple) and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
@@ -148,7 +148,7 @@ def _numbers(given: Any, count: int, what: str) -> list[float]:
     return [float(x) for x in numbers]
 
 
-def _guess(system: System, q: np.ndarray, loop: Any) -> dict[str, Any]:
+def _guess(system: System, q: np.ndarray, loop: object) -> dict[str, Any]:
     """Return a position by the names of joints, with that of the cut joint as it stands where its kind is simple."""
     m = system.mechanism
     out = {j.name: q[s].tolist() for j, s in zip(m.joints, m.q_slices, strict=True) if s.stop > s.start}

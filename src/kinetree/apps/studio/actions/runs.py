@@ -73,9 +73,16 @@ def run_options(studio: Studio) -> dict[str, Any]:
 
 
 def simulate(
-    studio: Studio, q: Any, qd: Any, duration: Any, drives: Any = None, parameters: Any = None, model: Any = None,
-    floor: Any = None, **options: Any,
-) -> dict[str, Any]:  # fmt: skip
+    studio: Studio,
+    q: object,
+    qd: object,
+    duration: object,
+    drives: object = None,
+    parameters: object = None,
+    model: object = None,
+    floor: object = None,
+    **options: object,
+) -> dict[str, Any]:
     """Simulate a run of the tab's mechanism and return {"run": ...}, with states at 60 frames per second.
 
     `parameters` are values of free parameters by name, those of the page included. `model` is the text of a TOML file
@@ -115,10 +122,21 @@ def _run_options(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def batch(
-    studio: Studio, q: Any, qd: Any, duration: Any, runs: Any = 1000, spread: Any = 0.02, spread_qd: Any = 0.0,
-    samples: Any = 61, dt: Any = 1e-3, frame: Any = None, drives: Any = None, parameters: Any = None, model: Any = None,
-    seed: Any = 1,
-) -> dict[str, Any]:  # fmt: skip
+    studio: Studio,
+    q: Any,
+    qd: object,
+    duration: object,
+    runs: object = 1000,
+    spread: object = 0.02,
+    spread_qd: object = 0.0,
+    samples: object = 61,
+    dt: object = 1e-3,
+    frame: Any = None,
+    drives: object = None,
+    parameters: object = None,
+    model: object = None,
+    seed: object = 1,
+) -> dict[str, Any]:
     """Simulate many runs from starts that scatter normally about one, and return them as a cloud.
 
     `spread` and `spread_qd` are the standard deviations of coordinates and velocities; the first run has the start
@@ -180,7 +198,7 @@ def _start(system: System, q: Numbers, qd: Numbers, values: dict[str, Any]) -> t
     return closed, np.asarray(system.closing_speed(closed, qd, **values))
 
 
-def _control(system: System, drives: Any) -> Any:
+def _control(system: System, drives: object) -> Any:
     """Return the controller of the page's drives, one number per velocity: torque, or stiffness, damping and target."""
     if not drives:
         return None
@@ -200,7 +218,7 @@ def _control(system: System, drives: Any) -> Any:
     return PD(k, c, Hold(target), joints=joints)
 
 
-def _numbers(x: Any, count: int, name: str) -> Numbers:
+def _numbers(x: object, count: int, name: str) -> Numbers:
     try:
         found = np.array(x, dtype=float)
     except (TypeError, ValueError):
@@ -210,25 +228,25 @@ def _numbers(x: Any, count: int, name: str) -> Numbers:
     return found
 
 
-def _positive(x: Any, name: str, most: float) -> float:
+def _positive(x: object, name: str, most: float) -> float:
     if isinstance(x, bool) or not isinstance(x, int | float) or not 0 < x <= most:
         raise InputError(f"{name} is {brief(x)}; expected a number above 0, up to {most:g}")
     return float(x)
 
 
-def _spread(x: Any, name: str) -> float:
+def _spread(x: object, name: str) -> float:
     if isinstance(x, bool) or not isinstance(x, int | float) or not 0 <= x < 1e3:
         raise InputError(f"{name} is {brief(x)}; expected a standard deviation from 0 to 1000")
     return float(x)
 
 
-def _friction(x: Any) -> float:
+def _friction(x: object) -> float:
     if isinstance(x, bool) or not isinstance(x, int | float) or not 0 <= x <= 10:
         raise InputError(f"the friction of the floor is {brief(x)}; expected a coefficient from 0 to 10")
     return float(x)
 
 
-def _count(x: Any, name: str, most: int) -> int:
+def _count(x: object, name: str, most: int) -> int:
     if isinstance(x, bool) or not isinstance(x, int) or not 1 <= x <= most:
         raise InputError(f"{name} is {brief(x)}; expected a whole number from 1 to {most:,}")
     return x

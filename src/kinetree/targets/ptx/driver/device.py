@@ -420,7 +420,7 @@ def _packed(arguments: Sequence[Any]) -> bytes:
         return b"".join(map(_slot, arguments))
 
 
-def _slot(argument: Any) -> bytes:
+def _slot(argument: object) -> bytes:
     if isinstance(argument, float):
         return struct.pack("d", argument)
     if isinstance(argument, ctypes._SimpleCData):

@@ -83,7 +83,7 @@ class DriverError(KinetreeError, RuntimeError):
 class Library:
     """The driver's shared library; `call` runs a function and raises DriverError if it fails."""
 
-    def __init__(self, shared: Any) -> None:
+    def __init__(self, shared: object) -> None:
         """Look up all functions; InputError if the driver is too old to have one."""
         self._functions: dict[str, Any] = {}
         for name, arguments in FUNCTIONS.items():
@@ -95,7 +95,7 @@ class Library:
             self._functions[name] = function
         self.launch_kernel = self._functions["cuLaunchKernel"]
 
-    def call(self, name: str, *arguments: Any) -> None:
+    def call(self, name: str, *arguments: object) -> None:
         """Call a function of the driver."""
         self.check(self._functions[name](*arguments), name)
 
@@ -113,13 +113,13 @@ class Library:
         self.check(status, name)
         return True
 
-    def handle(self, name: str, *arguments: Any) -> int:
+    def handle(self, name: str, *arguments: object) -> int:
         """Call a function that writes a pointer or handle to its first argument, and return that."""
         value = c_void_p()
         self.call(name, byref(value), *arguments)
         return value.value or 0
 
-    def number(self, name: str, *arguments: Any) -> int:
+    def number(self, name: str, *arguments: object) -> int:
         """Call a function that writes an int to its first argument, and return that."""
         value = c_int()
         self.call(name, byref(value), *arguments)
