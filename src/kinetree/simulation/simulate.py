@@ -71,9 +71,10 @@ def simulate(
     bounds the steps of both; by default 10^12 fixed steps, or 10^6 attempts at steps of variable length. `auto`
     switches to "rodas5p" if a single run proves stiff, or to "radau" for mechanisms of many bodies.
 
-    Ctrl-C raises a KeyboardInterrupt whose `run` is the Trajectory so far. With a `checkpoint` file, a run that was
-    killed continues when it is called again, with the same bits as without the interruption. `events` are located
-    between the output times (see docs/events-and-monitors.md), and `event_hits(run)` lists them.
+    Ctrl-C raises a KeyboardInterrupt whose `run` is the Trajectory so far, None before its first step. With a
+    `checkpoint` file, a run that was killed continues when it is called again, with the same bits as without the
+    interruption. `events` are located between the output times (see docs/events-and-monitors.md), and `event_hits(run)`
+    lists them.
 
     `control` is a controller, or a list of several that act together. Joints of a Driven follow their references
     exactly, and run["control"] has the torques that this takes; they start where their references do.
@@ -97,6 +98,16 @@ def simulate(
     if parameters is not None and has_schedule(parameters):
         given = vars(options) | {"events": events, "keep": keep}
         return run_by_schedule(simulate, system_of(system), q0, qd0, given, progress)
+    try:
+        return _carried_out(system, q0, qd0, options, events, keep, progress)
+    except KeyboardInterrupt as error:
+        vars(error).setdefault("run", None)  # before the run began, as while it was compiled
+        raise
+
+
+def _carried_out(
+    system: Any, q0: Any, qd0: Any, options: RunOptions, events: Any, keep: Any, progress: Any
+) -> Trajectory:
     library = kept_by(keep, system, q0)
     problem = problem_of(system, q0, qd0, options, library)
     events = events_of(events)

@@ -225,3 +225,15 @@ def test_too_many_fixed_steps_are_refused_at_once():
     with pytest.raises(InputError, match="the run takes 1e\\+03 steps, more than max_steps = 999; give a larger dt"):
         kt.simulate(arm, times=[0.0, 1.0], dt=1e-3, max_steps=999)
     assert kt.simulate(arm, times=[0.0, 1.0], dt=1e-3, max_steps=1000).finished
+
+
+def test_an_interrupt_before_the_first_step_has_no_run(monkeypatch):
+    """Interrupt a run while it is prepared, and find that nothing was computed instead of a missing attribute."""
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kinetree.simulation.simulate.problem_of", pressed)
+    with pytest.raises(KeyboardInterrupt) as error:
+        kt.simulate(kt.load("pendulum"), duration=0.1)
+    assert vars(error.value) == {"run": None}
