@@ -47,6 +47,19 @@ def test_a_long_compilation_is_shown(monkeypatch):
     assert "moreau" not in terminal.getvalue() and "a short one" not in terminal.getvalue()
 
 
+def test_short_compilations_in_a_row_are_shown(monkeypatch):
+    """Compile one part after the other, each too short to be shown, until one is on the terminal."""
+    terminal = terminal_of(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", 1.0)
+    for k in range(20):
+        with compiling(f"part {k}"):
+            time.sleep(0.3)
+        if "compiling part" in terminal.getvalue():
+            break
+    else:
+        raise AssertionError("nothing was shown within 6 s")
+
+
 def test_a_compilation_is_shown_in_the_bar_of_a_run(monkeypatch):
     """Compile while a bar is shown: it has the name of what is compiled, then that of the run again."""
     terminal = terminal_of(monkeypatch)

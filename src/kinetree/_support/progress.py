@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 PATIENCE = 2.0
-"""The time after which a compilation is shown [s]."""
+"""The time after which a compilation is shown [s]: from its start, or from that of the first in a row."""
 
 
 @contextmanager
@@ -44,14 +46,15 @@ def show_progress(
 def compiling(what: str) -> Iterator[None]:
     """Show what is compiled once that takes longer than PATIENCE: in the bar that is shown, or else on a terminal.
 
-    Of compilations inside others, and of several at the same time, only the first is shown.
+    Of compilations inside others, and of several at the same time, only the first is shown. Several in a row, each of
+    which is short, count together.
     """
     with _SCREEN.lock:
         first, _SCREEN.busy = not _SCREEN.busy, True
     if not first:
         yield
         return
-    timer = threading.Timer(PATIENCE, _SCREEN.begin, [what])
+    timer = threading.Timer(_SCREEN.patience(), _SCREEN.begin, [what])
     timer.daemon = True
     try:
         try:
@@ -89,6 +92,7 @@ class _Screen:
 
     def __init__(self) -> None:
         self.lock, self.busy = threading.RLock(), False
+        self._began = self._ended = -math.inf
         self._tell: Callable[[str | None], None] | None = _TerminalLine()
         self._told: Callable[[str | None], None] | None = None
 
@@ -101,6 +105,13 @@ class _Screen:
         finally:
             self._tell = before
 
+    def patience(self) -> float:
+        """Return the time after which a compilation that begins now is shown [s]; a tenth of PATIENCE at least."""
+        now = time.monotonic()
+        if now - self._ended > 0.25 * PATIENCE:
+            self._began = now
+        return max(PATIENCE - (now - self._began), 0.1 * PATIENCE)
+
     def begin(self, what: str) -> None:
         """Show a compilation that has not ended."""
         with self.lock:
@@ -112,6 +123,7 @@ class _Screen:
         """Show that the compilation has ended."""
         with self.lock:
             self.busy, told, self._told = False, self._told, None
+            self._ended = time.monotonic()
             if told is not None:
                 told(None)
 
