@@ -14,8 +14,8 @@ from page_pictures import FOLDER, chromium  # type: ignore[import-not-found]
 
 import kinetree as kt
 from kinetree import library
-from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.server import running
+from kinetree.apps.studio.tabs import Folder
 
 SIZE = (1280, 800)
 RAN = "document.querySelector('.panel').textContent.includes('finished')"

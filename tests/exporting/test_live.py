@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.exporting.live import live_step
+from kinetree.exporting.acting import live_step
 from kinetree.page.kernel import TIERS, live_mechanism
 from kinetree.simulation.acting.point_forces import forces_of
 from kinetree.simulation.acting.rates import rates

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetree.errors import ModelError, quote
-from kinetree.formats.text_numbers import strict_float, strict_floats
+from kinetree.formats.fields import strict_float, strict_floats
 
 
 @pytest.mark.parametrize(

@@ -497,7 +497,7 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
     (tmp_path / "bad.toml").write_bytes(b"# one\n# \xff\n")
     with pytest.raises(ModelError, match=r"bad\.toml:2: byte 0xff is not UTF-8; save the file as UTF-8"):
         read_toml(tmp_path / "bad.toml")
-    monkeypatch.setattr("kinetree.formats.text_numbers.MAX_BYTES", 2**20)
+    monkeypatch.setattr("kinetree.formats.fields.MAX_BYTES", 2**20)
     (tmp_path / "big.toml").write_bytes(b"#" * (2**20 + 1))
     with pytest.raises(ModelError, match=r"big\.toml: the file has more than 1 MiB"):
         read_toml(tmp_path / "big.toml")

@@ -219,8 +219,8 @@ def test_open_mechanisms_have_no_loops(chromium, tmp_path):
 
 def test_a_loop_is_cut_elsewhere(chromium, tmp_path):
     """Cut another joint in the studio: the bodies stay where they are, and the mode is still that of loops."""
-    from kinetree.apps.studio.folder import Folder
     from kinetree.apps.studio.server import running
+    from kinetree.apps.studio.tabs import Folder
 
     bars = kt.load("four_bar")
     with running(lambda: bars, Folder.of(tmp_path)) as address, served(chromium, address) as page:

@@ -11,7 +11,7 @@ import pytest
 import everyday
 import kinetree as kt
 from closed_form_runs import swinging
-from kinetree.results.derived import is_zeros
+from kinetree.results.columns import is_zeros
 from kinetree.simulation import loads_at_samples
 
 

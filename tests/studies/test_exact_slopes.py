@@ -8,12 +8,11 @@ import pytest
 import kinetree as kt
 from kinetree.model import parse
 from kinetree.studies import optimizing
-from kinetree.studies.choosing import checked_bounds
 from kinetree.studies.exact_slopes import SLOPES, exact_slopes, is_smooth, series_of
 from kinetree.studies.measures import REDUCTIONS
 from kinetree.studies.plan import StudyOptions, plan_of
 from kinetree.studies.samplings import Sobol
-from kinetree.studies.searching import Objective, differences
+from kinetree.studies.searching import Objective, checked_bounds, differences
 from press import press
 from tolerance import assert_close
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import loops
-from ..algebra.poses import Pose
+from ..algebra.propagation import Pose
 from ..algebra.spatial import Twist, TwistRate, Wrench, power
 from ..algebra.vectors import Matrix, Vector, add, cross, dot, matmul, sub, times, transpose
 from ..loops import laws

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import contact_geometry
-from ..algebra.poses import Pose
-from ..algebra.propagation import Propagation
+from ..algebra.propagation import Pose, Propagation
 from ..algebra.spatial import Twist, power
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, add, matmul, transpose
 from ..loops.blocks import Equation

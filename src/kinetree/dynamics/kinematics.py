@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..algebra.poses import Pose
+from ..algebra.propagation import Pose
 from ..algebra.spatial import Twist, TwistRate
 from ..algebra.vectors import neg, times
 

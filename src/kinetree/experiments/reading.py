@@ -16,8 +16,7 @@ import numpy as np
 
 from .. import library
 from ..errors import AssemblyError, InputError, ModelError, Where, at, below, unknown_name
-from ..formats.fields import constant, known_keys, name, require, sequence, text, truth
-from ..formats.text_numbers import file_text
+from ..formats.fields import constant, file_text, known_keys, name, require, sequence, text, truth
 from ..formats.toml import parsed_toml as parsed
 from ..formats.toml_lines import Places
 from ..loading import load

@@ -14,8 +14,7 @@ from typing import Any
 
 from .._support.options import table_keys
 from ..errors import InputError, ModelError, at, below, unknown_name
-from ..formats.fields import constant, known_keys, name, require, text, truth
-from ..formats.text_numbers import file_text
+from ..formats.fields import constant, file_text, known_keys, name, require, text, truth
 from ..formats.toml import parsed_toml
 from ..formats.toml_lines import Places
 from ..model.part_fields import MAX_NAME

@@ -23,9 +23,25 @@ from ..errors import ModelError, Where, at, below, quote, unknown_name
 from ..model import GROUND, Body, Frame, Joint, Loop, Mechanism, Number, Parameter, Placement, build_mechanism, parse
 from ..model.part_fields import MAX_NAME
 from . import toml_parts
-from .fields import PLACEMENT, inertia, known_keys, name, number, numbers, placement, require, sequence, sort, vector
+from .fields import (
+    PLACEMENT,
+    csv_cells,
+    file_text,
+    filled_cells,
+    inertia,
+    known_keys,
+    name,
+    number,
+    numbers,
+    placement,
+    require,
+    sequence,
+    sort,
+    strict_float,
+    strict_floats,
+    vector,
+)
 from .report import Report, report_tolerated
-from .text_numbers import csv_cells, file_text, filled_cells, strict_float, strict_floats
 from .toml_parts import LIMITS, LOSSES, limits, losses
 
 CONVENTIONS = ("standard", "modified")

@@ -22,10 +22,9 @@ from ..model.pairs import open_rings, pair_of
 from ..model.part_fields import MAX_NAME
 from . import toml_parts
 from .dh import CONVENTIONS, ROWS, parts_from_dh, tool_placement
-from .fields import known_keys, require, sequence, text, truth, vector
+from .fields import MAX_BYTES, file_text, known_keys, require, sequence, text, truth, vector
 from .pairs import report_cuts
 from .report import Report, report_moved
-from .text_numbers import MAX_BYTES, file_text
 from .toml_lines import WORD, Places, read_tables
 
 MAX_DOTS = 100

@@ -10,8 +10,8 @@ from xml.parsers import expat
 
 from ..errors import ModelError, quote
 from ..model.part_fields import MAX_NAME
+from .fields import strict_floats
 from .report import Group, Report
-from .text_numbers import strict_floats
 
 MAX_BYTES = 16 * 2**20
 """Largest file [bytes]; with this and the bounds below, any file is read or refused within a second."""

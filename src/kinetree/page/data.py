@@ -13,7 +13,7 @@ from .. import loops as loop_kinds
 from .._support.version import VERSION
 from ..algebra.arrays import Numbers
 from ..algebra.vectors import from_moments
-from ..exporting.live import coordinates
+from ..exporting.acting import coordinates
 from ..formats.report import Report
 from ..formats.urdf_writer import urdf_template
 from ..model.axes import axis_labels, axis_names, rate_unit

@@ -16,7 +16,7 @@ from ..compiler.ir.program import Program
 from ..compiler.lanes.form import Kernel
 from ..compiler.lower.build import Request, build, is_long
 from ..dynamics import ALGORITHMS
-from ..exporting.live import LiveInputs, coordinates, live_step
+from ..exporting.acting import LiveInputs, coordinates, live_step
 from ..formats.toml_writer import write_toml
 from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parameters import Expression, Parameter, names_in
@@ -28,8 +28,7 @@ from ..simulation.acting.rates import measure_program
 from ..system import System
 from ..targets.wasm import wasm_module
 from .lengths import placements_program
-from .loop_closing import loop_closing_kernel
-from .singular_values import singular_values_kernel
+from .numerics import loop_closing_kernel, singular_values_kernel
 
 # --- A mechanism whose numbers are inputs of its functions, so that the reader of a page can change them ---
 #

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ModelError, quote, unknown_name
-from ..formats.text_numbers import csv_cells, filled_cells, strict_float
+from ..formats.fields import csv_cells, filled_cells, strict_float
 from ..formats.toml import file_text
 from ..model.drives import Motor
 from ..model.part_fields import MAX_NAME

@@ -12,7 +12,7 @@ from ..algebra.arrays import Numbers
 from ..errors import InputError
 from ..joints import kind
 from ..model.mechanism import resolve_parts
-from ..results.derived import acting_wrenches, call_options
+from ..results.columns import acting_wrenches, call_options
 from ..results.trajectory import Trajectory
 from ..simulation.acting.joint_forces import SLIP_SPEED
 from ..simulation.acting.smooth import smooth_sign

@@ -18,8 +18,7 @@ from ..errors import InputError, brief
 from ..model.axes import axis_labels, axis_names, entries, rate_unit
 from ..model.mechanism import resolve_parts
 from ..model.parts import GROUND
-from ..results.columns import EFFORTS
-from ..results.derived import acting_wrenches, call_options
+from ..results.columns import EFFORTS, acting_wrenches, call_options
 from ..results.trajectory import Trajectory
 from ..simulation.acting.joint_forces import JointSpring, Transmission
 from ..simulation.acting.point_forces import LinearActuator, SpringDamper, from_element

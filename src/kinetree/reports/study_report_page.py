@@ -12,7 +12,7 @@ import numpy as np
 
 from .._support.tables import figure
 from ..errors import InputError
-from ..studies.choosing import Choice
+from ..studies.searching import Choice
 from ..studies.statistics.bands import Bands
 from ..studies.statistics.indices import Indices
 from ..studies.statistics.summary import Histogram, Summary, summary_of

@@ -26,8 +26,19 @@ from ..model.flexible import modal_entries
 from ..model.mechanism import Mechanism
 from ..simulation.outcomes import Endings, Outcome
 from ..system import System
-from .columns import GIVEN, Column, columns, contact_shapes, find
-from .derived import Recorded, array, call_options, derive, energy_error, is_zeros
+from .columns import (
+    GIVEN,
+    Column,
+    Recorded,
+    array,
+    call_options,
+    columns,
+    contact_shapes,
+    derive,
+    energy_error,
+    find,
+    is_zeros,
+)
 from .files import read_fields, save
 from .frames import ContactResults, summary_lines, to_dataframe
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..algebra.poses import Pose
+from ..algebra.propagation import Pose
 from ..algebra.rotations import ONE, Rotation
 from ..algebra.spatial import Twist, TwistRate
 from ..algebra.vectors import to_matrix, to_vector

@@ -18,14 +18,23 @@ from ..model.mechanism import Mechanism
 from ..results.trajectory import Trajectory
 from ..simulation.outcomes import Outcome
 from ..system import System
-from .choosing import Bounds, Choice, checked_bounds
 from .evaluating import evaluate
 from .exact_slopes import exact_slopes, is_smooth, series_of
 from .measures import Measure, Measuring
 from .plan import STORING, Plan, StudyOptions, plan_of
 from .progress import show_runs
 from .samplings import Sobol
-from .searching import Judged, Objective, differences, evolve, narrow_search, polish_design
+from .searching import (
+    Bounds,
+    Choice,
+    Judged,
+    Objective,
+    checked_bounds,
+    differences,
+    evolve,
+    narrow_search,
+    polish_design,
+)
 from .study import Study, evaluate_plan
 
 OBJECTIVE = "objective"

@@ -22,7 +22,6 @@ from ..simulation.acting.instants import Force
 from ..simulation.acting.references.motions import Reference
 from ..simulation.outcomes import Outcome
 from ..system import System
-from .choosing import Bounds, Choice, best_of, front_of, worst_of
 from .evaluating import Block, evaluate
 from .failed_runs import FailedRuns
 from .measures import Measuring
@@ -30,6 +29,7 @@ from .plan import STORING, Plan, StudyOptions, plan_of
 from .progress import show_runs
 from .running import stored_results
 from .samplings import distributions, sensitivity
+from .searching import Bounds, Choice, best_of, front_of, worst_of
 from .space import Varied, space_of
 from .statistics.bands import MEMORY, QUANTILES, Bands, bands_of
 from .statistics.indices import Indices, indices_of

@@ -10,8 +10,8 @@ import pytest
 
 import kinetree as kt
 from browser import opened, served
-from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.server import running
+from kinetree.apps.studio.tabs import Folder
 
 Show = Callable[..., AbstractContextManager[Any]]
 

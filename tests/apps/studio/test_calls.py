@@ -14,9 +14,8 @@ import kinetree as kt
 from kinetree import library
 from kinetree.apps.studio import server
 from kinetree.apps.studio.actions import ACTIONS
-from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.server import outcome
-from kinetree.apps.studio.tabs import MOST, Cancelled, Studio, Tab, Tabs, open_system
+from kinetree.apps.studio.tabs import MOST, Cancelled, Folder, Studio, Tab, Tabs, open_system
 from kinetree.page.file import unpack
 from kinetree.targets import target
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 import kinetree as kt
-from kinetree.apps.studio.folder import LARGEST, Folder
+from kinetree.apps.studio.tabs import LARGEST, Folder
 
 OUTSIDE = [
     "../secret.toml", "/etc/passwd", "a/../../secret.toml", "..", ".", "", "a//b.toml", "C:\\x.toml", "..\\x.toml",

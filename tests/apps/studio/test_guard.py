@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import kinetree as kt
-from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.server import REFUSED, Guard, listen, running
+from kinetree.apps.studio.tabs import Folder
 
 
 def scope(kind="http", host="127.0.0.1:8123", origin=None, query="token=secret") -> dict:

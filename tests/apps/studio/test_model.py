@@ -8,9 +8,8 @@ import pytest
 import kinetree as kt
 from browser import browser, needs_browser, served, typed, until
 from kinetree.apps.studio.actions import ACTIONS
-from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.server import outcome, running
-from kinetree.apps.studio.tabs import Studio
+from kinetree.apps.studio.tabs import Folder, Studio
 from kinetree.formats.toml_writer import write_toml
 from tolerance import assert_close
 

@@ -15,8 +15,8 @@ from kinetree import library
 from kinetree.apps import lessons
 from kinetree.apps.studio import tabs as opened_module
 from kinetree.apps.studio.actions import ACTIONS
-from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.server import running
+from kinetree.apps.studio.tabs import Folder
 from tolerance import assert_close
 from uploaded_models import URDF
 

@@ -10,8 +10,7 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.apps.studio.actions.runs import batch, on_floor, run_options, simulate
-from kinetree.apps.studio.folder import Folder
-from kinetree.apps.studio.tabs import Cancelled, Studio, open_system
+from kinetree.apps.studio.tabs import Cancelled, Folder, Studio, open_system
 from kinetree.apps.walking.legged import quadruped
 from kinetree.page.lengths import free_lengths
 from kinetree.simulation.methods.table import METHODS

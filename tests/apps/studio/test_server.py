@@ -6,8 +6,8 @@ import numpy as np
 
 import kinetree as kt
 from browser import browser, needs_browser, served
-from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.server import running
+from kinetree.apps.studio.tabs import Folder
 from tolerance import assert_close
 
 

@@ -16,8 +16,8 @@ from websockets.sync.client import connect
 import kinetree as kt
 from kinetree.apps.studio import server
 from kinetree.apps.studio.actions import ACTIONS
-from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.server import running
+from kinetree.apps.studio.tabs import Folder
 from kinetree.targets import llvm, target
 from kinetree.targets.llvm import code_generation
 

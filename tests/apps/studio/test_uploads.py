@@ -7,10 +7,9 @@ import base64
 import pytest
 
 import kinetree as kt
-from kinetree.apps.studio import folder
+from kinetree.apps.studio import tabs
 from kinetree.apps.studio.actions.files import open_file
-from kinetree.apps.studio.folder import Folder, model_among, upload_folder
-from kinetree.apps.studio.tabs import Studio
+from kinetree.apps.studio.tabs import Folder, Studio, model_among, upload_folder
 from uploaded_models import URDF
 
 
@@ -121,7 +120,7 @@ def test_uploads_are_checked(files, message):
 
 def test_uploads_are_bounded(monkeypatch):
     """Upload files that are too large together."""
-    monkeypatch.setattr(folder, "MOST_BYTES", 1000)
+    monkeypatch.setattr(tabs, "MOST_BYTES", 1000)
     files = [file("a.stl", bytes(600)), file("b.stl", bytes(600))]
     with pytest.raises(kt.InputError, match="more than 1,000 bytes"), upload_folder(files):
         pytest.fail("it was written")

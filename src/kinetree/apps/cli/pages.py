@@ -76,8 +76,8 @@ def studio(
 
     Only programs of this machine reach it, and only with the token in its address. Ctrl-C ends it.
     """
-    from ..studio.folder import Folder
     from ..studio.server import listen, open_browser
+    from ..studio.tabs import Folder
 
     system = load_system(model, base, root, lenient)
     made = listen(lambda: system, Folder.of(folder), port)

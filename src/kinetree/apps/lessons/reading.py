@@ -16,8 +16,7 @@ import numpy as np
 
 from ... import library
 from ...errors import ModelError, Where, at, below, unknown_name
-from ...formats.fields import constant, known_keys, require, sequence, text
-from ...formats.text_numbers import file_text
+from ...formats.fields import constant, file_text, known_keys, require, sequence, text
 from ...formats.toml import parsed_toml
 from ...formats.toml_lines import Places
 

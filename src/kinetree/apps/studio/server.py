@@ -24,8 +24,7 @@ from ...page.file import fingerprint, pack
 from ...page.writer import served_page
 from .actions import ACTIONS
 from .actions.files import open_file, open_lesson, open_library
-from .folder import Folder
-from .tabs import Cancelled, Studio, Tab, Tabs, open_system
+from .tabs import Cancelled, Folder, Studio, Tab, Tabs, open_system
 
 if TYPE_CHECKING:
     from ...system import System

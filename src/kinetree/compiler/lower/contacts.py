@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ... import contact_geometry as contact_kinds
-from ...algebra.poses import Pose
-from ...algebra.propagation import Propagation
+from ...algebra.propagation import Pose, Propagation
 from ...algebra.rotations import Full, Rotation
 from ...algebra.scalars import is_number
 from ...algebra.vectors import Vector, add, dot, matmul, times, transpose

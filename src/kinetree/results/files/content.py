@@ -22,8 +22,7 @@ from ...formats.toml_writer import write_toml
 from ...simulation.loads_at_samples import zeros
 from ...simulation.outcomes import Endings
 from ...system import System
-from ..columns import CONTACTS, contact_shapes
-from ..derived import is_zeros
+from ..columns import CONTACTS, contact_shapes, is_zeros
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory

@@ -16,7 +16,7 @@ from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
 from ...simulation.outcomes import Outcome
-from ..choosing import Bounds, Choice, checked_bounds, violation
+from ..searching import Bounds, Choice, checked_bounds, violation
 from .bands import Bands, over_time
 from .indices import Indices
 

@@ -8,9 +8,8 @@ import pytest
 
 import kinetree as kt
 from kinetree.apps import lessons
-from kinetree.apps.studio.folder import Folder
 from kinetree.apps.studio.server import call_action, outcome
-from kinetree.apps.studio.tabs import Studio, open_system
+from kinetree.apps.studio.tabs import Folder, Studio, open_system
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.apps.studio.actions.model import cut
-from kinetree.apps.studio.folder import Folder
-from kinetree.apps.studio.tabs import Studio, Tab
+from kinetree.apps.studio.tabs import Folder, Studio, Tab
 from tolerance import assert_close
 
 

@@ -20,8 +20,7 @@ from ....model.parts import GROUND
 from ....page.writer import data_page
 from ... import lessons as taught
 from ...lessons import lesson_content
-from ..folder import model_among, upload_folder
-from ..tabs import Studio, Tab, open_system, show
+from ..tabs import Studio, Tab, model_among, open_system, show, upload_folder
 
 BASES = ("fixed", "free")
 

@@ -15,8 +15,7 @@ from ....model.mechanism import Mechanism, resolve_parts
 from ....model.parts import GROUND
 from ....page.lengths import free_lengths, with_lengths
 from ....system import System
-from ..folder import write_folder
-from ..tabs import Studio, open_system
+from ..tabs import Studio, open_system, write_folder
 
 # --- The mechanism of a tab with the numbers that its reader changed in the page ---
 

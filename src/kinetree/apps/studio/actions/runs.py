@@ -10,7 +10,7 @@ import numpy as np
 
 from ....algebra.arrays import Numbers
 from ....errors import InputError, brief, unknown_name
-from ....exporting.live import coordinates
+from ....exporting.acting import coordinates
 from ....model.contacts import Contact, Surface
 from ....model.mechanism import resolve_parts
 from ....model.parts import GROUND, Placement

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....algebra.arrays import Numbers
 from ....algebra.scalars import Scalar
 from ....errors import InputError, ModelError, unknown_name
-from ....formats.text_numbers import csv_cells, strict_float
+from ....formats.fields import csv_cells, strict_float
 from ....formats.toml import file_text
 from ....model.part_fields import MAX_NAME
 from ..smooth import clip, where
