@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import zipfile
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.io
 import scipy.linalg
+import scipy.sparse
 
 import kinetree as kt
+from kinetree.formats.toml import read_toml_text
 from tolerance import assert_close
 
 BAYS, PITCH, WIDTH, EA, MASS = 5, 0.3, 0.25, 2.0e5, 0.21
@@ -119,3 +123,179 @@ def test_bad_options_are_refused(tmp_path):
         kt.ModalBody.read(path, mass=0.006993)
     with pytest.raises(kt.ModelError, match="the file cannot be read"):
         kt.ModalBody.read(tmp_path / "none.npz")
+
+
+def described(folder: Path, **changes: Any) -> Path:
+    """Return the .toml file of the lattice with its matrices as Matrix Market; changes are of texts of files."""
+    mesh = lattice()
+    scipy.io.mmwrite(folder / "K.mtx", scipy.sparse.coo_array(mesh["stiffness"]), precision=17, symmetry="symmetric")
+    scipy.io.mmwrite(folder / "M.mtx", mesh["mass"], precision=17, symmetry="general")
+    rows = [",".join(map(repr, map(float, x))) for x in mesh["places"]]
+    texts = {
+        "nodes.csv": "\n".join(["x,y,z", *rows]) + "\n",
+        "mesh.toml": 'mass = "M.mtx"\nstiffness = "K.mtx"\nnodes = "nodes.csv"\nclamped = [0, 1, 2]\n'
+        "[groups]\ntip = [15, 16, 17]\nmid = [6, 7, 8]\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(changes.get(name, lambda x: x)(text), encoding="utf-8")
+    if "K.mtx" in changes:
+        (folder / "K.mtx").write_text(changes["K.mtx"]((folder / "K.mtx").read_text()), encoding="utf-8")
+    return folder / "mesh.toml"
+
+
+def test_matrix_market(tmp_path):
+    """Read the same body from Matrix Market files, sparse as a triangle or dense, as from arrays."""
+    body = kt.ModalBody.read(described(tmp_path), modes=14, damping=0.02, mass=6.993)
+    same = kt.ModalBody.read(saved(tmp_path), modes=14, damping=0.02)
+    assert (body.names, {n.name for n in body.nodes}) == (same.names, {"tip", "mid"})
+    assert_close(body.stiffness, same.stiffness, 1e-9 * max(same.stiffness), "stiffness")
+    assert_close(body.node("tip").x, same.node("tip").x, 0.0, "tip")
+    assert_close(body.moments.m, same.moments.m, 1e-14 * same.moments.m, "mass")
+
+
+def swap(old: str, new: str):
+    """Return a change of a text."""
+    return lambda text: text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "text"),
+    [
+        ("mesh.toml", swap('"M.mtx"', '"../M.mtx"'), "mass: '../M.mtx' is not in the folder of the file that names it"),
+        ("mesh.toml", swap('"M.mtx"', '"/etc/M.mtx"'), "mass: '/etc/M.mtx' is not in the folder of the file"),
+        ("mesh.toml", swap('"M.mtx"', '"no.mtx"'), "mass: there is no file 'no.mtx'; put it into"),
+        ("mesh.toml", swap('"M.mtx"', "7"), "mass: 7 is no .mtx file; give the name of one"),
+        ("mesh.toml", swap("nodes.csv", "nodes.npz"), "nodes: 'nodes.npz' is no .csv file"),
+        ("mesh.toml", swap("stiffness", "stifness"), "there is a key 'stifness'; give nodes, mass, stiffness, clamped"),
+        ("mesh.toml", swap('nodes = "nodes.csv"', ""), "there is no key 'nodes'"),
+        ("mesh.toml", swap("[0, 1, 2]", "[0, 1, true]"), "clamped is no list of nodes; give their numbers"),
+        ("mesh.toml", swap("[0, 1, 2]", "[0, 1, 18]"), "clamped has entries that are no nodes"),
+        ("mesh.toml", swap("mass =", "mass"), "the file cannot be read (Expected '='"),
+        ("nodes.csv", swap("x,y,z", "x;y;z"), "nodes.csv: the first line is not x,y,z; give these headings"),
+        ("nodes.csv", swap("0.0,0.0,0.0", "0.0,zero,0.0"), "nodes.csv:2: '0.0,zero,0.0' is no place"),
+        ("nodes.csv", lambda x: x + "1,2,3\n", "the matrix is [54, 54] with 2916 entries; give [57, 57]"),
+        ("K.mtx", swap("coordinate real", "coordinate complex"), "its entries are complex; save real numbers"),
+        ("K.mtx", lambda x: x[:200], "K.mtx: the file cannot be read ("),
+        ("K.mtx", lambda x: x[60:], "give a Matrix Market file, as of scipy.io.mmwrite"),
+    ],
+)
+def test_bad_matrix_market_is_refused(tmp_path, file, change, text):
+    """Refuse descriptions, places and matrices that are damaged, of another size, or elsewhere."""
+    with pytest.raises(kt.ModelError) as error:
+        kt.ModalBody.read(described(tmp_path, **{file: change}))
+    assert text in str(error.value)
+
+
+def test_links_do_not_lead_out(tmp_path):
+    """Refuse a matrix that is a symbolic link to a file elsewhere."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    path = described(inner)
+    (inner / "M.mtx").rename(tmp_path / "M.mtx")
+    (inner / "M.mtx").symlink_to(tmp_path / "M.mtx")
+    with pytest.raises(kt.ModelError, match=r"'M\.mtx' is not in the folder"):
+        kt.ModalBody.read(path)
+
+
+def test_unpacked_sizes_are_bounded(tmp_path):
+    """Refuse a small .npz file of enormous zeros, and a file that is no archive."""
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed, packed.open("mass.npy", "w") as part:
+        for _ in range(60):
+            part.write(bytes(10_000_000))
+    with pytest.raises(kt.ModelError, match=r"its arrays have 600,000,000 bytes; give at most 2000 nodes"):
+        kt.ModalBody.read(path)
+    path.write_bytes(b"PK\x03\x04 damaged")
+    with pytest.raises(kt.ModelError, match="the file cannot be read"):
+        kt.ModalBody.read(path)
+
+
+ARM = """
+[mechanism]
+name = "arm"
+[[body]]
+name = "boom"
+[body.flexible]
+{}
+[[joint]]
+name = "j"
+kind = "revolute"
+parent = "ground"
+child = "boom"
+axis = "y"
+"""
+
+
+def arm_of(folder: Path, lines: str) -> kt.System:
+    """Return the arm of a TOML file whose boom is given by some lines."""
+    (folder / "arm.toml").write_text(ARM.format(lines), encoding="utf-8")
+    return kt.load(folder / "arm.toml")
+
+
+@pytest.mark.parametrize("make", [saved, described])
+def test_toml_names_the_file(tmp_path, make):
+    """Read a body from the file that a mechanism names; save it without the file, and read the same one back."""
+    name = make(tmp_path).name
+    arm = arm_of(tmp_path, f'file = "{name}"\nmodes = 13\ndamping = 0.03\nmass = 6.993')
+    shape = kt.ModalBody.read(tmp_path / name, modes=13, damping=0.03)
+    built = kt.build_mechanism(
+        "arm", [kt.Body("boom", flexible=shape)], [kt.Joint("j", "revolute", "ground", "boom", axis="y")]
+    )
+    elastic = {b.name: b for b in arm.mechanism.bodies}["boom.elastic"].flexible
+    assert elastic == shape == {b.name: b for b in built.bodies}["boom.elastic"].flexible
+    other = tmp_path / "other"
+    other.mkdir()
+    kt.save(arm, other / "arm.toml")
+    again = kt.load(other / "arm.toml")
+    assert again.mechanism.hash == arm.mechanism.hash and again.mechanism.bodies == arm.mechanism.bodies
+    run = kt.simulate(arm, arm.neutral(), duration=0.01)
+    run.save(other / "run.npz")
+    assert kt.read_trajectory(other / "run.npz").system.mechanism.bodies == arm.mechanism.bodies
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ('file = "../lattice.npz"', "body 'boom', flexible, file: '../lattice.npz' is not in the folder of the file"),
+        ('file = "none.npz"', "body 'boom', flexible, file: there is no file 'none.npz'"),
+        ('file = "lattice.pkl"', "file: 'lattice.pkl' is no .npz or .toml file"),
+        ('file = "lattice.npz"\nmodes = 11', "11 modes; give 12 to 45"),
+        ('file = "lattice.npz"\nmass = 1.0', "the mass of the mesh is 6.993 kg, not 1 kg"),
+        ('file = "lattice.npz"\nlength = 1.0', "'length'"),
+        ('names = ["a", "a"]', "flexible, names: the names are not different words"),
+        ('names = ["a"]\nstiffness = [2.0]\ndamping = [0.0]\nvalid = [0.0]', "valid: valid has an entry 0.0"),
+        ('names = ["a"]\nstiffness = [2.0, 3.0]', "stiffness: a list of 2 items where 1 belong; give [1]"),
+        ('names = ["a"]\nstiffness = ["2"]', "stiffness: '2' is no finite number"),
+        ('names = ["a"]\nstiffness = [nan]', "stiffness: 'nan' is no finite number"),
+    ],
+)
+def test_bad_toml_is_refused(tmp_path, lines, text):
+    """Refuse files elsewhere, files that are none, other keys, and numbers of other shapes."""
+    saved(tmp_path)
+    with pytest.raises(kt.ModelError) as error:
+        arm_of(tmp_path, lines)
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        "{ m = 2.0 }",
+        "{ m = -2.0, K = [[0.5]] }",
+        "{ m = 2.0, K = [[-0.5]] }",
+        "{ m = 2.0, K = [[0.5]], p = [[1.1, 0.0, 0.0]] }",  # more than all of the mass moves
+        "{ m = 2.0, K = [[0.5]], mc = [0.7, 0.0, 0.0] }",  # far from the origin, without inertia
+    ],
+)
+def test_impossible_moments_are_refused(tmp_path, moments):
+    """Refuse numbers whose mass matrix is not positive; the numbers of one point are possible."""
+    head = 'names = ["a"]\nstiffness = [2.0]\ndamping = [0.1]\nvalid = [0.1]\nmoments = '
+    assert arm_of(tmp_path, head + "{ m = 2.0, K = [[0.5]], p = [[1.0, 0.0, 0.0]] }").nv == 2
+    with pytest.raises(kt.ModelError, match="the mass matrix at rest is not that of any points"):
+        arm_of(tmp_path, head + moments)
+
+
+def test_texts_name_no_files():
+    """Refuse a file in a text, which has no folder."""
+    with pytest.raises(kt.ModelError, match="a text has no folder in which files of finite elements are"):
+        read_toml_text(ARM.format('file = "lattice.npz"'))

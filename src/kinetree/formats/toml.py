@@ -55,15 +55,17 @@ _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 def read_toml(path: str | Path, *, lenient: bool | None = None) -> tuple[Mechanism, Report]:
     """Read a native TOML file; `lenient` overrides the setting in the file."""
-    return read_toml_text(file_text(path), file=str(path), lenient=lenient)
+    return read_toml_text(file_text(path), file=str(path), lenient=lenient, folder=Path(path).parent)
 
 
-def read_toml_text(source: str, *, file: str = "<text>", lenient: bool | None = None) -> tuple[Mechanism, Report]:
-    """Read a native TOML text; `file` is its name in messages."""
+def read_toml_text(
+    source: str, *, file: str = "<text>", lenient: bool | None = None, folder: Path | None = None
+) -> tuple[Mechanism, Report]:
+    """Read a native TOML text; `file` is its name in messages. Files that it names must be in the `folder`."""
     places, report = Places(source), Report(file)
     with places.errors_in(file):
         stem = "" if file == "<text>" else Path(file).stem
-        mechanism = _mechanism(parsed_toml(source), places, report, stem, lenient)
+        mechanism = _mechanism(parsed_toml(source), places, report, stem, lenient, folder)
         report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
         for body, message in (*impossible_inertias(mechanism), *massless_inertias(mechanism)):
             place = places.locate(ModelError(message, where=part_at("body", body)), file)
@@ -112,7 +114,9 @@ def _refuse_unknown(data: dict[str, Any]) -> None:
             raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
 
 
-def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, lenient: bool | None) -> Mechanism:
+def _mechanism(
+    data: dict[str, Any], places: Places, report: Report, stem: str, lenient: bool | None, folder: Path | None
+) -> Mechanism:
     _refuse_unknown(data)
     places.note(("gravity",), ("mechanism", "gravity"))
     where = at("mechanism")
@@ -123,7 +127,7 @@ def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, 
     _refuse_many(at("parameters"), len(parameters), FEW)
     for key in parameters:
         places.note(("parameter", key), ("parameters", key))
-    found = {sort: _section(data, sort, places) for sort in SECTIONS}
+    found = {sort: _section(data, sort, places, folder) for sort in SECTIONS}
     if "dh" in data:
         dh = _dh(data["dh"], places, [b.name for b in found["body"]])
         for sort, parts in zip(("body", "joint", "frame"), dh, strict=True):
@@ -176,7 +180,7 @@ def _without_rings(found: dict[str, list[Any]], guess: dict[str, Any], places: P
     return found | {"joint": opened.joints, "loop": loops, "force": opened.forces}, opened.guess
 
 
-def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:
+def _section(data: dict[str, Any], sort: str, places: Places, folder: Path | None) -> list[Any]:
     tables, out = data.get(sort, []), []
     if not isinstance(tables, list):
         raise ModelError("not a list of tables", where=at(sort), remedy=f"write [[{sort}]], with its keys below")
@@ -184,8 +188,9 @@ def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:
         refuse_many_contacts(len(tables))
     _refuse_many(at(sort), len(tables), MANY if sort in LINKS else FEW)
     _refuse_many(at(sort, "shape"), sum(len(t["shape"]) for t in tables if _has_shapes(t)), MANY)
+    more = (folder,) if sort == "body" else ()
     for i, table in enumerate(tables):
-        out.append(SECTIONS[sort](table, _where(sort, i, table)))
+        out.append(SECTIONS[sort](table, _where(sort, i, table), *more))
         places.note((sort, out[-1].name), (sort, i))
     return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from ..algebra.scalars import Scalar
@@ -24,6 +25,7 @@ from ..model import (
     Law,
     Limits,
     Loop,
+    ModalBody,
     Motor,
     Pair,
     Parameter,
@@ -34,7 +36,9 @@ from ..model import (
 from ..model.checks import check_kind
 from ..model.contacts import MOST, refuse_many
 from ..model.drives import THERMAL
+from ..model.finite_elements import contained
 from ..model.free_beams import FreeBeam
+from ..model.modal_bodies import from_numbers
 from ..model.parts import ELASTIC
 from .fields import (
     PLACEMENT,
@@ -116,8 +120,8 @@ def parameter(label: str, table: object, where: str) -> Parameter:
     )
 
 
-def body(table: object, where: str) -> Body:
-    """Return a body with its shapes."""
+def body(table: object, where: str, folder: Path | None = None) -> Body:
+    """Return a body with its shapes; `folder` is that of the file, in which bodies from finite elements are."""
     table = known_keys(table, BODY, where)
     return Body(
         name(require(table, "name", where), below(where, "name")),
@@ -128,11 +132,38 @@ def body(table: object, where: str) -> Body:
             shape(item, below(where, "shape", i))
             for i, item in enumerate(sequence(table.get("shape", ()), below(where, "shape")))
         ),
-        beam(table["flexible"], below(where, "flexible")) if "flexible" in table else None,
+        flexible(table["flexible"], below(where, "flexible"), folder) if "flexible" in table else None,
     )
 
 
-def beam(table: object, where: str) -> Beam | FreeBeam:
+def flexible(table: object, where: str, folder: Path | None) -> Beam | FreeBeam | ModalBody:
+    """Return a flexible body: a beam, a file of finite elements with options to read it, or numbers by name."""
+    given = table if isinstance(table, Mapping) else {}
+    try:
+        if "file" in given:
+            return _mesh(given, where, folder)
+        return from_numbers(given) if "names" in given else _beam(table, where)
+    except ModelError as error:
+        if error.where.startswith(where):
+            raise
+        inner = below(where, error.where) if error.where else where
+        raise ModelError(error.what, where=inner, remedy=error.remedy, file=error.file, line=error.line) from None
+
+
+def _mesh(table: Mapping[str, object], where: str, folder: Path | None) -> ModalBody:
+    """Return the body of a file of finite elements, which is in the folder of the mechanism's file."""
+    table = known_keys(table, ("file", "modes", "damping", "mass"), where)
+    if folder is None:
+        raise ModelError(
+            "a text has no folder in which files of finite elements are", where=below(where, "file"),
+            remedy="read the mechanism from a file",
+        )  # fmt: skip
+    path = contained(table["file"], folder, below(where, "file"), (".npz", ".toml"))
+    given: dict[str, Any] = {k: constant(table[k], below(where, k)) for k in ("damping", "mass") if k in table}
+    return ModalBody.read(path, **given, **{k: table[k] for k in ("modes",) if k in table})  # type: ignore[arg-type]
+
+
+def _beam(table: object, where: str) -> Beam | FreeBeam:
     """Return the beam of a flexible body; `formulas` are numbers by name that depend on parameters."""
     given: dict[str, Any] = dict(known_keys(table, (*(f.name for f in fields(Beam)), "formulas"), where))
     require(given, "length", where)

@@ -14,6 +14,7 @@ from ..model.beams import Beam
 from ..model.checks import impossible_inertias
 from ..model.flexible import without_modes
 from ..model.free_beams import FreeBeam
+from ..model.modal_bodies import ModalBody, numbers_of
 from ..model.topology import check_depth_order
 from . import toml_parts
 
@@ -39,7 +40,7 @@ def write_toml(mechanism: Mechanism) -> str:
     for body in mechanism.bodies:
         blocks.append(_block("[[body]]", _body(body)))
         if body.flexible is not None:
-            blocks.append(_block("[body.flexible]", _beam(body)))
+            blocks.append(_block("[body.flexible]", _flexible(body)))
         blocks += [_block("[[body.shape]]", _shape(shape)) for shape in body.shapes]
     blocks += [_block("[[joint]]", _joint(joint)) for joint in mechanism.joints]
     blocks += [_block("[[scenery]]", _shape(shape)) for shape in mechanism.scenery]
@@ -89,15 +90,16 @@ def _body(body: Body) -> Pairs:
     return [("name", _value(body.name)), *_unlike(body, mass=0.0, com=ZERO, inertia=(0.0,) * 6)]
 
 
-def _beam(body: Body) -> Pairs:
+def _flexible(body: Body) -> Pairs:
     beam = body.flexible
     if isinstance(beam, FreeBeam):
-        return [*_beam(replace(body, flexible=beam.beam)), ("formulas", _map(beam.numbers))]
-    if not isinstance(beam, Beam):
-        raise ModelError(
-            f"the modes of body {body.name!r} are numbers that a TOML file cannot represent",
-            remedy="keep them in their own file, and build the mechanism in Python",
-        )
+        return [*_flexible(replace(body, flexible=beam.beam)), ("formulas", _map(beam.numbers))]
+    if isinstance(beam, ModalBody):  # by its numbers: they do not depend on the file that it was read from
+        given = numbers_of(beam)
+        nodes = [_table((k, _value(x)) for k, x in node.items()) for node in given.pop("nodes")]
+        moments = _table((k, _value(x)) for k, x in given.pop("moments").items())
+        return [*((k, _value(x)) for k, x in given.items()), ("moments", moments), ("nodes", f"[{', '.join(nodes)}]")]
+    assert isinstance(beam, Beam), "a flexible body is one of these"
     given = [(f.name, getattr(beam, f.name)) for f in fields(beam) if f.name != "nodes"]
     defaults = {f.name: f.default for f in fields(beam)}
     pairs = [(key, _value(x)) for key, x in given if x != defaults[key] and key != "modes"]

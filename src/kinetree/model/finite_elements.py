@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..algebra.nodes import Node
-from ..errors import ModelError
+from ..errors import ModelError, quote
 from .modal_bodies import ModalBody, Points
 
 MOST_NODES = 2000
 """Largest number of nodes of a mesh: its matrices are dense, with nine million numbers per thousand nodes."""
+MOST_BYTES = {".npz": 9 * 2 * 4 * 2 * MOST_NODES**2, ".toml": 2**22, ".csv": 2**22, ".mtx": 2**29}
+"""The largest files by suffix [bytes]; of .npz, once unpacked."""
 PREFIX = "node_"
 """The beginning of the names of arrays with the nodes of the mesh that a node of the body averages."""
 RIGID = 1e-6
@@ -39,22 +43,16 @@ class Mesh:
 
 
 def read_mesh(path: str | Path) -> Mesh:
-    """Read and check the arrays of a .npz file."""
+    """Read and check the arrays of a .npz file, or of a .toml file that names the files of its matrices."""
     where = str(path)
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            arrays = {name: data[name] for name in data.files}
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"the file cannot be read ({str(error)[:120]})", remedy="give a .npz file of numpy.savez", file=path
-        ) from None
+    arrays = _described(Path(path)) if Path(path).suffix.lower() == ".toml" else _packed(path)
     for name in ("places", "mass", "stiffness", "clamped"):
         if name not in arrays:
             raise _fault(
                 where, f"there is no array {name!r}", f"save it beside {', '.join(sorted(arrays)) or 'nothing'}"
             )
     x = _real(arrays["places"], "places", where)
-    n = len(x)
+    n = len(x) if x.ndim else 0
     if x.shape != (n, 3) or not 3 <= n <= MOST_NODES:
         raise _fault(where, f"places has shape {x.shape}", f"give [n, 3] for 3 to {MOST_NODES} nodes")
     mass, stiffness = (_matrix(arrays[name], name, n, where) for name in ("mass", "stiffness"))
@@ -62,6 +60,124 @@ def read_mesh(path: str | Path) -> Mesh:
     mesh = Mesh(x, mass, stiffness, _nodes(arrays["clamped"], "clamped", n, where), groups)
     _check(mesh, where)
     return mesh
+
+
+def _unreadable(path: str | Path, error: Exception, remedy: str) -> ModelError:
+    return ModelError(f"the file cannot be read ({str(error)[:120]})", remedy=remedy, file=path)
+
+
+def _packed(path: str | Path) -> dict[str, np.ndarray]:
+    """Return the arrays of a .npz file, which may not unpack to more than the largest mesh has."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(part.file_size for part in packed.infolist())
+        if size > MOST_BYTES[".npz"]:
+            raise _fault(
+                str(path), f"its arrays have {size:,} bytes", f"give at most {MOST_NODES} nodes, as dense matrices"
+            )
+        with np.load(path, allow_pickle=False) as data:
+            return {name: data[name] for name in data.files}
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+        raise _unreadable(path, error, "give a .npz file of numpy.savez, or a .toml file (docs/flexible.md)") from None
+
+
+def _described(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of a .toml file: matrices in Matrix Market files, nodes in a CSV file, numbers of nodes."""
+    where = str(path)
+    try:
+        table = tomllib.loads(_bounded(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unreadable(path, error, "give a .toml file as in docs/flexible.md") from None
+    known = ("nodes", "mass", "stiffness", "clamped", "groups")
+    for key in table:
+        if key not in known:
+            raise _fault(where, f"there is a key {quote(key)}", f"give {', '.join(known)}")
+    for key in known[:4]:
+        if key not in table:
+            raise _fault(where, f"there is no key {key!r}", f"give {', '.join(known)}")
+    groups = table.get("groups", {})
+    if not isinstance(groups, dict):
+        raise _fault(where, "groups is no table", 'give lists of nodes by name below a line "[groups]"')
+    out = {f"{PREFIX}{name}": _numbers_of_nodes(x, name, where) for name, x in groups.items()}
+    out["places"] = _places(contained(table["nodes"], path.parent, "nodes", (".csv",)))
+    out["clamped"] = _numbers_of_nodes(table["clamped"], "clamped", where)
+    for key in ("mass", "stiffness"):
+        out[key] = _market(contained(table[key], path.parent, key, (".mtx",)), 3 * len(out["places"]))
+    return out
+
+
+def contained(name: object, folder: Path, where: str, suffixes: tuple[str, ...]) -> Path:
+    """Return the path of a file in a folder or below it, to which links and `..` must not lead from outside."""
+    if not isinstance(name, str) or not 0 < len(name) <= 4096 or Path(name).suffix.lower() not in suffixes:
+        given = quote(name, 80) if isinstance(name, str) else repr(name)[:80]
+        raise ModelError(f"{given} is no {' or '.join(suffixes)} file", where=where, remedy="give the name of one")
+    try:
+        real, inside = (folder / name).resolve(), folder.resolve()
+        if Path(name).is_absolute() or not real.is_relative_to(inside):
+            raise ModelError(
+                f"{quote(name, 80)} is not in the folder of the file that names it",
+                where=where,
+                remedy="put it there, or in a folder below",
+            )
+        if real.is_file():
+            return real
+    except (OSError, ValueError, RuntimeError):  # impossible names, circular links
+        pass
+    raise ModelError(f"there is no file {quote(name, 80)}", where=where, remedy=f"put it into {str(folder)!r}")
+
+
+def _bounded(path: Path) -> Path:
+    """Return a path after a look at the size of its file."""
+    size, most = path.stat().st_size, MOST_BYTES[path.suffix.lower()]
+    if size > most:
+        raise _fault(str(path), f"the file has {size:,} bytes", f"{most:,} are the most: give a coarser mesh")
+    return path
+
+
+def _numbers_of_nodes(x: object, name: str, where: str) -> np.ndarray:
+    if not isinstance(x, list) or not all(type(k) is int and 0 <= k < MOST_NODES for k in x):
+        raise _fault(where, f"{name} is no list of nodes", "give their numbers: the first row of places is node 0")
+    return np.array(x, dtype=int)
+
+
+def _places(path: Path) -> np.ndarray:
+    """Return the places of a CSV file with the headings x, y, z."""
+    lines = _bounded(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    if not lines or [cell.strip() for cell in lines[0].split(",")] != ["x", "y", "z"]:
+        raise _fault(str(path), "the first line is not x,y,z", "give these headings, and a line for each node")
+    rows = []
+    for at, line in enumerate(lines[1:], start=2):
+        try:
+            x, y, z = map(float, line.split(","))
+        except ValueError:
+            raise ModelError(
+                f"{quote(line, 80)} is no place",
+                remedy="give three numbers with commas between them",
+                file=path,
+                line=at,
+            ) from None
+        rows.append((x, y, z))
+    return np.array(rows).reshape(-1, 3)
+
+
+def _market(path: Path, size: int) -> np.ndarray:
+    """Return the matrix of a Matrix Market file; a symmetric one may be a triangle that its header calls so."""
+    from scipy.io import mminfo, mmread
+
+    try:
+        rows, columns, entries, _, field, _ = mminfo(str(_bounded(path)))
+        if (rows, columns) != (size, size) or entries > size * size:
+            raise _fault(
+                str(path),
+                f"the matrix is [{rows}, {columns}] with {entries} entries",
+                f"give [{size}, {size}]: x, y and z of each node in turn",
+            )
+        if field not in ("real", "double", "integer", "unsigned-integer"):
+            raise _fault(str(path), f"its entries are {field}", "save real numbers")
+        matrix: Any = mmread(str(path))
+    except (OSError, ValueError, OverflowError, MemoryError) as error:
+        raise _unreadable(path, error, "give a Matrix Market file, as of scipy.io.mmwrite") from None
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=float)
 
 
 def _fault(where: str, what: str, remedy: str) -> ModelError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,9 @@ class ModalBody:
         """Read a mesh of finite elements and reduce it to `modes` shapes, each with a damping ratio.
 
         The .npz file has `places` [n, 3], `mass` and `stiffness` [3 n, 3 n] of the free body, the nodes `clamped` in
-        the body's frame, and for each node NAME of the body, as `node_NAME`, three or more nodes of the mesh. All are
-        in SI units. A given `mass` [kg], which is compared to 1 percent, shows that they are.
+        the body's frame, and for each node NAME of the body, as `node_NAME`, three or more nodes of the mesh. A .toml
+        file names Matrix Market files of the matrices instead (docs/flexible.md). All are in SI units. A given `mass`
+        [kg], which is compared to 1 percent, shows that they are.
         """
         from .finite_elements import lumped, read_mesh, reduced
 
@@ -85,6 +87,120 @@ class ModalBody:
         trace = central[0][0] + central[1][1] + central[2][2]
         rows = tuple(tuple((trace if a == b else 0.0) - central[a][b] for b in range(3)) for a in range(3))
         return {"mass": m, "com": tuple(x / m for x in mc), "inertia": to_moments(rows)}  # type: ignore[arg-type]
+
+
+MOST_MODES = 100
+"""The most modes of a body that is given by its numbers: those are of the order of ten per pair of modes."""
+SPREAD = 1e-9
+"""The largest negative eigenvalue of a mass matrix with ones on its diagonal that may be rounding [1]."""
+
+
+def numbers_of(body: ModalBody) -> dict[str, Any]:
+    """Return a body as names and nested tuples of numbers, as `from_numbers` takes them; zeros are left out."""
+
+    def unlike_zero(part: object, names: tuple[str, ...]) -> dict[str, Any]:
+        return {key: getattr(part, key) for key in names if np.any(getattr(part, key))}
+
+    nodes = [{"name": x.name, **unlike_zero(x, tuple(_node_shapes(1)))} for x in body.nodes]
+    parts = {key: getattr(body, key) for key in ("names", "stiffness", "damping", "valid")}
+    return {**parts, "moments": unlike_zero(body.moments, tuple(_moment_shapes(1))), "nodes": nodes}
+
+
+def _moment_shapes(n: int) -> dict[str, tuple[int, ...]]:
+    pair = (n, n, 3)
+    return {
+        "m": (), "mc": (3,), "J": (3, 3), "p": (n, 3), "g": pair, "N": (n, 3, 3), "N1": (n, n, 3, 3), "K": (n, n),
+        "c": pair, "b": pair,
+    }  # fmt: skip
+
+
+def _node_shapes(n: int) -> dict[str, tuple[int, ...]]:
+    return {"x": (3,), "Phi": (n, 3), "G": (n, n, 3), "Psi": (n, 3)}
+
+
+def from_numbers(table: Mapping[str, Any]) -> ModalBody:
+    """Return a body of nested lists of numbers, or refuse other shapes, and masses that no points have."""
+    _known(table, ("names", "stiffness", "damping", "valid", "moments", "nodes"), "")
+    names = _names(table.get("names"), "names")
+    n = len(names)
+    if not 0 < n <= MOST_MODES:
+        raise ModelError(f"{n} names of modes", where="names", remedy=f"give 1 to {MOST_MODES}")
+    own = {key: _array(table.get(key, ()), (n,), key) for key in ("stiffness", "damping", "valid")}
+    for key, low in own.items():
+        if min(low) < 0 or (key == "valid" and min(low) == 0):
+            raise ModelError(f"{key} has an entry {min(low)!r}", where=key, remedy="give numbers above zero")
+    given = _known(table.get("moments"), tuple(_moment_shapes(n)), "moments")
+    moments = Moments(**{k: _array(given.get(k), shape, f"moments, {k}") for k, shape in _moment_shapes(n).items()})
+    _check_positive(moments)
+    nodes = []
+    for item in table.get("nodes") or ():
+        where = (
+            f"node {item['name'][:80]!r}"
+            if isinstance(item, Mapping) and isinstance(item.get("name"), str)
+            else "nodes"
+        )
+        item = _known(item, ("name", *_node_shapes(n)), where)
+        arrays = {key: _array(item.get(key), shape, f"{where}, {key}") for key, shape in _node_shapes(n).items()}
+        nodes.append(Node(name=item.get("name"), **arrays))  # type: ignore[arg-type]
+    _names([node.name for node in nodes], "nodes")
+    return ModalBody(names, moments, **own, nodes=tuple(nodes))
+
+
+def _known(table: Any, keys: tuple[str, ...], where: str) -> Mapping[str, Any]:
+    if not isinstance(table, Mapping):
+        raise ModelError("not a table", where=where, remedy=f"give {', '.join(keys)}")
+    for key in table:
+        if key not in keys:
+            raise unknown_name("key", key, list(keys), where=where)
+    return table
+
+
+def _names(given: Any, where: str) -> tuple[str, ...]:
+    good = isinstance(given, list | tuple) and all(isinstance(x, str) and x.isidentifier() for x in given)
+    if not good or len(set(given)) < len(given):
+        raise ModelError("the names are not different words", where=where, remedy="use letters, digits and _")
+    return tuple(given)
+
+
+def _array(given: Any, shape: tuple[int, ...], where: str) -> Any:
+    """Return nested tuples of finite numbers of a shape; zeros for nothing."""
+    if given is None:
+        return _tuples(np.zeros(shape))
+    if not shape:
+        if isinstance(given, bool) or not isinstance(given, int | float) or not np.isfinite(given):
+            raise ModelError(f"{str(given)[:80]!r} is no finite number", where=where, remedy="give one")
+        return float(given)
+    if not isinstance(given, list | tuple) or len(given) != shape[0]:
+        size = len(given) if isinstance(given, list | tuple) else "no"
+        raise ModelError(f"a list of {size} items where {shape[0]} belong", where=where, remedy=f"give [{shape[0]}]")
+    return tuple(_array(x, shape[1:], where) for x in given)
+
+
+def _check_positive(moments: Moments) -> None:
+    """Refuse moments of which the mass matrix at rest gives negative kinetic energies.  docs/theory/flexible.md (7)"""
+    J, mc, K = (np.array(x) for x in (moments.J, moments.mc, moments.K))
+    N, p = np.array(moments.N), np.array(moments.p)
+    across = np.cross(mc, np.eye(3)).T  # mc x a
+    axial = np.stack([N[:, 1, 2] - N[:, 2, 1], N[:, 2, 0] - N[:, 0, 2], N[:, 0, 1] - N[:, 1, 0]])
+    M = np.block([
+        [np.trace(J) * np.eye(3) - J, across, axial],
+        [across.T, moments.m * np.eye(3), p.T],
+        [axial.T, p, K],
+    ])  # fmt: skip
+    size = np.sqrt(np.abs(np.diag(M)))
+    size = np.where(size > 0, size, 1.0)
+    least = float(np.linalg.eigvalsh((M + M.T) / np.outer(size, size) / 2).min())
+    if (
+        not moments.m > 0
+        or not np.diag(K).min() > 0
+        or least < -SPREAD
+        or np.abs(M - M.T).max() > SPREAD * size.max() ** 2
+    ):
+        raise ModelError(
+            "the mass matrix at rest is not that of any points",
+            where="moments",
+            remedy="give moments as kt.ModalBody computes them (docs/theory/flexible.md)",
+        )
 
 
 @dataclass(frozen=True)
