@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -239,7 +240,7 @@ def test_toml_names_the_file(tmp_path, make):
     arm = arm_of(tmp_path, f'file = "{name}"\nmodes = 13\ndamping = 0.03\nmass = 6.993')
     shape = kt.ModalBody.read(tmp_path / name, modes=13, damping=0.03)
     built = kt.build_mechanism(
-        "arm", [kt.Body("boom", flexible=shape)], [kt.Joint("j", "revolute", "ground", "boom", axis="y")]
+        "arm", [kt.Body("boom", flexible=shape)], [kt.Joint("j", "revolute", "ground", "boom", axis=(0.0, 1.0, 0.0))]
     )
     elastic = {b.name: b for b in arm.mechanism.bodies}["boom.elastic"].flexible
     assert elastic == shape == {b.name: b for b in built.bodies}["boom.elastic"].flexible
@@ -299,3 +300,16 @@ def test_texts_name_no_files():
     """Refuse a file in a text, which has no folder."""
     with pytest.raises(kt.ModelError, match="a text has no folder in which files of finite elements are"):
         read_toml_text(ARM.format('file = "lattice.npz"'))
+
+
+def test_a_body_without_valid_deflections(tmp_path):
+    """Simulate, save and report a body that states no largest deflections."""
+    shape = replace(kt.ModalBody.read(saved(tmp_path), modes=13, damping=0.03), valid=())
+    joint = kt.Joint("j", "revolute", "ground", "b", axis=(0.0, 1.0, 0.0))
+    arm = kt.System(kt.build_mechanism("arm", [kt.Body("b", flexible=shape)], [joint]))
+    kt.save(arm, tmp_path / "arm.toml")
+    again = kt.load(tmp_path / "arm.toml")
+    assert again.mechanism.hash == arm.mechanism.hash
+    report = kt.load_report(kt.simulate(again, times=np.linspace(0.0, 0.01, 5)))
+    assert [x.name for x in report.deflections] == ["b.tip", "b.mid"] and report.deflections[0].part is None
+    assert "largest valid" not in "\n".join(report.words) and "b.tip" in report.table("deflections")

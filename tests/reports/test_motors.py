@@ -171,3 +171,71 @@ def test_catalogue_errors():
         kt.ModelError, match=r"<text>:2: motor 'a': the value max_temperature is missing; a motor whose"
     ):
         read_catalogue_text(HEAD + "motor,a,40,20,6000,0.1,70,0.9,1.3,4.1,17,10\n")
+
+
+@pytest.fixture(scope="module")
+def bent():
+    """Return the report of two flexible links in a row that swing down."""
+    beam = kt.Beam(0.9, E=70e9, rho=2700, section=("tube", 0.03, 0.027), modes=(1, 2, 0, 0), nodes={"middle": 0.4})
+    bodies = [kt.Body("upper", flexible=beam), kt.Body("lower", flexible=beam), kt.Body("load", 0.8)]
+    joints = [
+        kt.Joint("shoulder", "revolute", "ground", "upper", axis=(0.0, 1.0, 0.0)),
+        kt.Joint("elbow", "revolute", "upper.tip", "lower", axis=(0.3, 1.0, 0.0)),
+        kt.Joint("grip", "fixed", "lower.tip", "load"),
+    ]
+    arm = kt.System(kt.build_mechanism("swing", bodies, joints))
+    return kt.load_report(kt.simulate(arm, arm.neutral(), times=np.linspace(0, 0.4, 81)))
+
+
+def test_deflections_of_a_run(bent):
+    """Find the deflections of nodes from the shapes of their beams, and those of all bodies."""
+    run, found = bent.run, {x.name: x for x in bent.deflections}
+    assert list(found) == ["upper.middle", "upper.tip", "lower.middle", "lower.tip"]
+    for body in ("upper", "lower"):
+        beam = {b.name: b for b in run.system.mechanism.bodies}[f"{body}.elastic"].flexible
+        names = [j.name for j in run.system.mechanism.joints]
+        e = run.q[:, run.system.mechanism.q_slices[names.index(f"{body}.modes")]]
+        for node in beam.modal.nodes:
+            Phi, G = np.array(node.Phi), np.array(node.G)
+            moved = e @ Phi + 0.5 * np.einsum("tj,jka,tk->ta", e, G, e)
+            load = found[f"{body}.{node.name}"]
+            assert load.body == body
+            assert_close(load.values, np.linalg.norm(moved, axis=1), 1e-14, "deflection")
+            k = int(load.values.argmax())
+            assert (load.own.value, load.own.t) == (load.values[k], run.t[k])
+        load = found[f"{body}.tip"]
+        parts = np.abs(e) / np.array(beam.modal.valid)
+        k = int(parts.max(axis=0).argmax())
+        assert load.mode == beam.names[k] and load.part.value == parts[:, k].max()
+        assert load.part.t == run.t[parts[:, k].argmax()]
+    assert_close(found["upper.tip"].total.value, found["upper.tip"].own.value, 1e-14, "of all bodies")
+    assert found["lower.tip"].total.value > 1.5 * found["lower.tip"].own.value
+
+
+def test_deflections_are_shown(bent, tmp_path):
+    """Show deflections in words, as a table and on the page, and those of the bodies on chosen joints alone."""
+    assert "deflection of the body [m]" in bent.table("deflections")
+    words = "\n".join(bent.words)
+    assert "The largest deflection is " in words and "% of its largest valid deflection" in words
+    assert "not small" not in words
+    assert "Deflections of flexible bodies" in bent.save(tmp_path / "report.html").read_text()
+    (path,) = bent.to_csv(tmp_path / "d.csv", "deflections")
+    lines = path.read_text().splitlines()
+    assert len(lines) == 5 and lines[1].startswith("upper.middle,upper,")
+    chosen = kt.load_report(bent.run, joints="elbow")
+    assert [x.body for x in chosen.deflections] == ["lower", "lower"]
+
+
+def test_large_deflections_are_stated():
+    """State that deflections are not small; rigid mechanisms have no such table."""
+    beam = kt.Beam(0.9, E=70e9, rho=2700, section=("circle", 0.002), modes=(0, 2, 0, 0))
+    joints = [kt.Joint("root", "fixed", "ground", "b")]
+    arm = kt.System(kt.build_mechanism("soft", [kt.Body("b", flexible=beam)], joints))
+    with pytest.warns(RuntimeWarning, match="deflections are not small"):
+        run = kt.simulate(arm, times=np.linspace(0, 0.6, 61))
+    report = kt.load_report(run)
+    (tip,) = report.deflections
+    assert tip.part and tip.part.value > 1
+    assert "deflections are not small, and the figures are in doubt" in "\n".join(report.words)
+    rigid = kt.load("planar_2r")
+    assert "deflections" not in kt.load_report(kt.simulate(rigid, [0.3, 0.2], duration=0.1)).tables

@@ -125,10 +125,12 @@ def from_numbers(table: Mapping[str, Any]) -> ModalBody:
     n = len(names)
     if not 0 < n <= MOST_MODES:
         raise ModelError(f"{n} names of modes", where="names", remedy=f"give 1 to {MOST_MODES}")
-    own = {key: _array(table.get(key, ()), (n,), key) for key in ("stiffness", "damping", "valid")}
-    for key, low in own.items():
-        if min(low) < 0 or (key == "valid" and min(low) == 0):
-            raise ModelError(f"{key} has an entry {min(low)!r}", where=key, remedy="give numbers above zero")
+    own = {key: _array(table.get(key, ()), (n,), key) for key in ("stiffness", "damping")}
+    own["valid"] = _array(table["valid"], (n,), "valid") if table.get("valid") else ()
+    for key, found in own.items():
+        low = min(found, default=1.0)
+        if low < 0 or (key == "valid" and low == 0):
+            raise ModelError(f"{key} has an entry {low!r}", where=key, remedy="give numbers above zero")
     given = _known(table.get("moments"), tuple(_moment_shapes(n)), "moments")
     moments = Moments(**{k: _array(given.get(k), shape, f"moments, {k}") for k, shape in _moment_shapes(n).items()})
     _check_positive(moments)

@@ -300,6 +300,12 @@ def _sections(report: LoadReport) -> list[str]:
     if report.elastic:
         lead = "Torque of the spring and damper between each motor and its joint, and how far it is twisted."
         out.append(section("Elastic joints", lead, plain_table(report.tables["elastic"])))
+    if report.deflections:
+        lead = (
+            "How far each node moves by the deformation of its own body, from its frame at the joint, and by that of "
+            "all bodies. The mode that comes nearest to the largest valid deflection is named."
+        )
+        out.append(section("Deflections of flexible bodies", lead, plain_table(report.tables["deflections"])))
     if report.bearings:
         order = sorted(report.bearings, key=lambda b: -b.peaks["force"].value)
         charts = bearing_charts(order[:MOST_CARDS])

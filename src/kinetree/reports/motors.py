@@ -1,8 +1,9 @@
-"""Loads of electric motors and of elastic joints over a run: currents, voltages, losses, temperatures, twists."""
+"""Loads of motors, elastic joints and flexible bodies over a run: currents, temperatures, twists, deflections."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..dynamics.force_laws import transmission
 from ..joints import kind
 from ..model.axes import axis_labels, entries
 from ..model.drives import COPPER, ROOM, Motor, shaft_joint
+from ..model.flexible import is_modes, modal_entries
 from ..model.mechanism import resolve_parts
 from ..results.trajectory import Trajectory
 from ..simulation.acting.joint_forces import Transmission
@@ -188,6 +190,67 @@ def twist_loads(run: Trajectory) -> tuple[TwistLoad, ...]:
             )
         )  # fmt: skip
     return tuple(out)
+
+
+@dataclass(frozen=True)
+class Deflection:
+    """How far a node of a flexible body moves by deformation over a run [m].
+
+    `own` is its largest distance from its place at rest in the frame at the body's joint, `total` the one from where it
+    would be if no body bent. `part` is that of the modal coordinate of the body that comes nearest to the largest valid
+    one: above 1, deflections are not small. It is None for a body that states no valid ones.
+    """
+
+    name: str
+    body: str
+    own: Extreme
+    total: Extreme
+    mode: str
+    part: Extreme | None
+    t: Numbers = field(repr=False)
+    values: Numbers = field(repr=False)
+
+
+def deflection(run: Trajectory, frame: str) -> Numbers:
+    """Return how far a frame is from where it would be with undeformed bodies and the same joints [m], [..., nt]."""
+    now, straight = _poses(run, frame)
+    return np.linalg.norm(now[..., :3, 3] - straight[..., :3, 3], axis=-1)
+
+
+def _poses(run: Trajectory, frame: str) -> tuple[Numbers, Numbers]:
+    """Return the poses of a frame, and those with undeformed bodies."""
+    q = run.q.copy()
+    q[..., modal_entries(run.system.mechanism, 0)] = 0.0
+    more: dict[str, Any] = {} if run.parameters is None else {"parameters": run.parameters_at_samples}
+    return run.system.pose(run.q, frame, **more), run.system.pose(q, frame, **more)
+
+
+def deflections(run: Trajectory, joints: set[str]) -> tuple[Deflection, ...]:
+    """Return the deflections of all nodes of the flexible bodies that are on some joints, over a single run."""
+    m, out = run.system.mechanism, []
+    carried = {j.child: j.name for j in m.joints}
+    for modes, own in zip(m.joints, m.q_slices, strict=True):
+        if not is_modes(modes) or own.stop == own.start or carried[modes.parent] not in joints:
+            continue
+        mode, part, e = "", None, np.abs(run.q[:, own])
+        if modes.limits.upper:
+            ratios = e / np.array(modes.limits.upper)
+            k = int(ratios.max(axis=0).argmax())
+            of: Any = kind(modes.kind)
+            mode, part = of.names[k], highest(run.t, ratios[:, k])
+        frames = _poses(run, modes.parent)
+        for node in (j.child for j in m.joints if j.parent == modes.child):
+            poses = _poses(run, node)
+            now, rest = (_seen_from(frame, pose) for frame, pose in zip(frames, poses, strict=True))
+            values = np.linalg.norm(now - rest, axis=-1)
+            total = highest(run.t, np.linalg.norm(poses[0][:, :3, 3] - poses[1][:, :3, 3], axis=-1))
+            out.append(Deflection(node, modes.parent, highest(run.t, values), total, mode, part, run.t, values))
+    return tuple(out)
+
+
+def _seen_from(frame: Numbers, pose: Numbers) -> Numbers:
+    """Return the places of poses in other frames."""
+    return np.einsum("tji,tj->ti", frame[:, :3, :3], pose[:, :3, 3] - frame[:, :3, 3])
 
 
 def _unit(run: Trajectory, joint: str) -> str:

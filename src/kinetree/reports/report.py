@@ -31,7 +31,7 @@ from .loads import (
     name_forces,
     own_elements,
 )
-from .motors import MotorLoad, TwistLoad, motor_loads, twist_loads
+from .motors import Deflection, MotorLoad, TwistLoad, deflections, motor_loads, twist_loads
 from .tables import TABLES, summary, tables, write_csv
 
 NEGLIGIBLE = 1e-9
@@ -44,9 +44,10 @@ COARSE = 1e-3
 class LoadReport:
     """The loads of a run: `drives`, `bearings`, `elements` (springs and actuators), `causes`, `energy`, `candidates`.
 
-    `motors` are the electric motors of the mechanism, `elastic` its elastic joints. `drives` has every degree of
-    freedom, `driven` those with a drive. `notes` state what the figures leave out. `words` is a summary in plain
-    English, `table(name)` a table as text, `save("report.html")` one page with all of it.
+    `motors` are the electric motors of the mechanism, `elastic` its elastic joints, `deflections` the nodes of its
+    flexible bodies. `drives` has every degree of freedom, `driven` those with a drive. `notes` state what the figures
+    leave out. `words` is a summary in plain English, `table(name)` a table as text, `save("report.html")` one page with
+    all of it.
     """
 
     run: Trajectory
@@ -64,6 +65,7 @@ class LoadReport:
     index: dict[str, int] = field(default_factory=dict)
     motors: tuple[MotorLoad, ...] = ()
     elastic: tuple[TwistLoad, ...] = ()
+    deflections: tuple[Deflection, ...] = ()
 
     @property
     def t(self) -> Numbers:
@@ -127,7 +129,7 @@ class LoadReport:
         return summary(self)
 
     def table(self, name: str = "drives") -> str:
-        """Return a table as text: drives, motors, elastic, bearings, elements, causes, energy or candidates."""
+        """Return a table as text: `drives`, `bearings`, `deflections`, `energy` and others of `tables`."""
         return self._table(name).text()
 
     def to_dataframe(self, table: str = "drives") -> Any:
@@ -215,7 +217,7 @@ def load_report(
         (own.loads if acts else ()) + extra,
         found, energy, tuple(ranked), parts, thermal, safety, _notes(run, acts, energy),
         share, index, tuple(x for x in motor_loads(run) if x.motor.joint in wanted),
-        tuple(x for x in twist_loads(run) if x.joint in wanted) if acts else (),
+        tuple(x for x in twist_loads(run) if x.joint in wanted) if acts else (), deflections(run, wanted),
     )  # fmt: skip
 
 

@@ -96,6 +96,21 @@ def _elastic(report: LoadReport) -> Table:
     return _table("elastic", "Elastic joints", heads, rows)
 
 
+def _deflections(report: LoadReport) -> Table:
+    rows = [
+        (
+            x.name, x.body, x.own.value, x.own.t, x.total.value, x.total.t, x.mode,
+            *((None, None) if x.part is None else (100.0 * x.part.value, x.part.t)),
+        )
+        for x in report.deflections
+    ]  # fmt: skip
+    heads = [
+        ("node", ""), ("body", ""), ("deflection of the body", "m"), ("at", "s"), ("of all bodies", "m"), ("at", "s"),
+        ("nearest mode", ""), ("part of the valid deflection", "%"), ("at", "s"),
+    ]  # fmt: skip
+    return _table("deflections", "Deflections of flexible bodies", heads, rows)
+
+
 def _bearings(report: LoadReport) -> Table:
     heads = [("joint", ""), ("sort", ""), ("kind", "")]
     for part, unit in (PARTS | TOTALS).items():
@@ -181,6 +196,7 @@ TABLES: dict[str, Callable[[LoadReport], Table]] = {
     "drives": _drives,
     "motors": _motors,
     "elastic": _elastic,
+    "deflections": _deflections,
     "bearings": _bearings,
     "elements": _elements,
     "causes": _causes,
@@ -206,7 +222,7 @@ def summary(report: LoadReport) -> list[str]:
     if not report.driven:
         out.append("No joint is driven in this run: no drive exerts a force or torque.")
     out += [_motor_of_words(m) for m in report.motors[:MOST]]
-    return out + _bearings_of_words(report)
+    return out + _deflections_of_words(report) + _bearings_of_words(report)
 
 
 def moment(t: float) -> str:
@@ -266,6 +282,19 @@ def _motor_of_words(m: MotorLoad) -> str:
         else:
             text += f". Repeated without end, the run heats it to {m.hot:.0f} C"
     return f"{text}. Exceeded: its limit of {' and '.join(m.over)}." if m.over else f"{text}."
+
+
+def _deflections_of_words(report: LoadReport) -> list[str]:
+    most = max(report.deflections, key=lambda x: x.own.value, default=None)
+    if most is None:
+        return []
+    text = f"The largest deflection is {figure(most.own.value, 3)} m at {most.name}, at {moment(most.own.t)}."
+    worst = max((x for x in report.deflections if x.part), key=lambda x: x.part.value, default=None)  # type: ignore[union-attr]
+    if worst is None or worst.part is None:
+        return [text]
+    share = f"{figure(100.0 * worst.part.value, 3)} % of its largest valid deflection"
+    beyond = ": deflections are not small, and the figures are in doubt" if worst.part.value > 1.0 else ""
+    return [f"{text} {worst.body} reaches {share}, at {moment(worst.part.t)}{beyond}."]
 
 
 def _bearings_of_words(report: LoadReport) -> list[str]:

@@ -158,7 +158,7 @@ def _warn_of_deflections(mechanism: Mechanism, q: np.ndarray) -> None:
     """Warn of the flexible body that deflects most beyond what its modes are valid for."""
     worst = (1.0, "")
     for joint, own in zip(mechanism.joints, mechanism.q_slices, strict=True):
-        if is_modes(joint) and own.stop > own.start and q.size:
+        if is_modes(joint) and joint.limits.upper and q.size:
             reached = np.abs(q[..., own]).reshape(-1, own.stop - own.start).max(axis=0)
             ratios = reached / np.array(joint.limits.upper)
             k = int(ratios.argmax())

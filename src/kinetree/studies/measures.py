@@ -14,9 +14,9 @@ from ..algebra.arrays import Numbers
 from ..analysis.balance import shaking
 from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels
-from ..model.flexible import modal_entries
 from ..model.mechanism import Mechanism, resolve_parts
 from ..reports.loads import PARTS, TOTALS, magnitude, one_axis
+from ..reports.motors import deflection
 from ..results.columns import columns, find
 from ..results.trajectory import Trajectory
 from ..system import System
@@ -196,7 +196,7 @@ def column_values(run: Trajectory, name: str) -> Numbers:
         values = found.force if base == "shaking_force" else found.moment
         return values[..., POSITION.index(part)] if part else np.linalg.norm(values, axis=-1)
     if base == "deflection":
-        return _deflection(run, part)
+        return deflection(run, part)
     if base == "position":
         frame, at = _frame_and_axis(run.system.mechanism, part)
         place = run[f"poses.{frame}"][..., :3, 3]
@@ -264,15 +264,6 @@ def find_column(known: dict, name: str, where: str) -> None:
 def _require(kind: str, name: str, known: list[str], where: str) -> None:
     if name not in known:
         raise unknown_name(kind, name, known, where=where)
-
-
-def _deflection(run: Trajectory, frame: str) -> Numbers:
-    """Return how far a frame is from where it would be with undeformed bodies and the same joints [m], [..., nt]."""
-    q = run.q.copy()
-    q[..., modal_entries(run.system.mechanism, 0)] = 0.0
-    more: dict[str, Any] = {} if run.parameters is None else {"parameters": run.parameters_at_samples}
-    straight = run.system.pose(q, frame, **more)
-    return np.linalg.norm(run.system.pose(run.q, frame, **more)[..., :3, 3] - straight[..., :3, 3], axis=-1)
 
 
 def _frames(mechanism: Mechanism) -> list[str]:
