@@ -187,6 +187,14 @@ def test_bad_matrix_market_is_refused(tmp_path, file, change, text):
     assert text in str(error.value)
 
 
+def test_places_are_text(tmp_path):
+    """Refuse places that are no text."""
+    path = described(tmp_path)
+    (tmp_path / "nodes.csv").write_bytes(b"x,y,z\n\xff\xfe\n")
+    with pytest.raises(kt.ModelError, match=r"nodes\.csv: the file cannot be read \(.*\); give a CSV file in UTF-8"):
+        kt.ModalBody.read(path)
+
+
 def test_links_do_not_lead_out(tmp_path):
     """Refuse a matrix that is a symbolic link to a file elsewhere."""
     inner = tmp_path / "inner"

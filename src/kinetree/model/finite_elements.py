@@ -142,7 +142,10 @@ def _numbers_of_nodes(x: object, name: str, where: str) -> np.ndarray:
 
 def _places(path: Path) -> np.ndarray:
     """Return the places of a CSV file with the headings x, y, z."""
-    lines = _bounded(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    try:
+        lines = _bounded(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error, "give a CSV file in UTF-8") from None
     if not lines or [cell.strip() for cell in lines[0].split(",")] != ["x", "y", "z"]:
         raise _fault(str(path), "the first line is not x,y,z", "give these headings, and a line for each node")
     rows = []
