@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from .joint_entries import as_list
 from .loops.actuation import dofs
 from .loops.batch_assembly import assemble
 from .loops.driven_motion import nearest_motion
+
+if TYPE_CHECKING:
+    from ..model.mechanism import Named
+    from ..results.trajectory import Trajectory
 
 GOALS = {
     "constant": "the inertia matrix does not depend on the position",
@@ -53,7 +57,7 @@ class Architecture(Displayed):
     `joints` are the driven joints. `met` says which goals the mechanism meets as it is.
     """
 
-    system: Any
+    system: CompiledMechanism
     joints: tuple[str, ...]
     conditions: dict[str, BaseParameters]
     sizes: Numbers
@@ -63,16 +67,16 @@ class Architecture(Displayed):
         """Whether each goal is met by the parameters of the mechanism."""
         return {goal: bool(np.all(self._relative(goal, c.values) < MET)) for goal, c in self.conditions.items()}
 
-    def residuals(self, goal: str, parameters: Any = None) -> Numbers:
+    def residuals(self, goal: str, parameters: Named | None = None) -> Numbers:
         """Return the values of the conditions of a goal, for the mechanism's free parameters or as it is."""
         chosen = self._of(goal)
         return chosen.of(dynamic_parameters(self.system, parameters=parameters))
 
-    def measure(self, goal: str) -> Callable[[Any], Numbers]:
+    def measure(self, goal: str) -> Callable[[Trajectory], Numbers]:
         """Return a measure for kt.optimize and kt.study: the largest relative condition of each design, zero if met."""
         self._of(goal)
 
-        def largest(runs: Any) -> Numbers:
+        def largest(runs: Trajectory) -> Numbers:
             given = None if runs.parameters is None else np.atleast_2d(np.asarray(runs.parameters))
             count = int(np.prod(runs.shape, dtype=int))
             if given is None:
@@ -84,7 +88,7 @@ class Architecture(Displayed):
         largest.__name__ = goal
         return largest
 
-    def design(self, goal: str, method: str = "log-cholesky") -> Any:
+    def design(self, goal: str, method: str = "log-cholesky") -> CompiledMechanism:
         """Return a mechanism that meets a goal, with bodies that are possible, as near as possible to this one.
 
         Raises UnreachableError where no bodies can meet it.
@@ -154,7 +158,7 @@ def architecture(
 
 
 def _entries(
-    system: CompiledMechanism, driven: list[int], actuated: Any, count: int, seed: int
+    system: CompiledMechanism, driven: list[int], actuated: str | Iterable[str] | None, count: int, seed: int
 ) -> tuple[Numbers, Numbers]:
     """Return the regressors of the inertia matrix [positions, n, n, p] and of gravity [positions, n, p]."""
     m, rng = system.mechanism, np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,9 @@ from .joint_entries import as_list
 from .loops.actuation import actuated_torques, dofs
 from .loops.batch_assembly import assemble
 from .loops.independence import independent
+
+if TYPE_CHECKING:
+    from ..runtime.function import Function
 
 SAMPLES = 61
 """The default number of positions of a joint."""
@@ -95,7 +98,7 @@ class Balance(Displayed):
 
 def balance(
     system: CompiledMechanism,
-    over: Mapping[str, Any],
+    over: Mapping[str, ArrayLike],
     *,
     actuated: str | Iterable[str] | None = None,
     q: ArrayLike | None = None,
@@ -128,7 +131,7 @@ def balance(
     )
 
 
-def _one_or_two(over: Mapping[str, Any]) -> Mapping[str, Any]:
+def _one_or_two(over: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
     if not isinstance(over, Mapping) or not 1 <= len(over) <= 2:
         raise InputError(f"over is {over!r}; give the range of one joint or two, such as {{'elbow': (-1.5, 1.5)}}")
     return over
@@ -242,6 +245,6 @@ def shaking(
     return Shaking(system.mechanism.name, force, moment - np.cross(point, force), point)
 
 
-def _momentum(system: CompiledMechanism) -> Any:
+def _momentum(system: CompiledMechanism) -> Function:
     """Return the function of the rate of the momenta, compiled once."""
     return system.function("momentum").jvp(("q", "qd"))  # type: ignore[attr-defined]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ..compiler.ir.operations import Op, apply
 from ..compiler.ir.program import Program
@@ -18,6 +19,9 @@ from ..model.mechanism import Mechanism
 from ..runtime.compiled import CompiledMechanism
 from .fourier import Monomial, Sum, exact, freed_numbers, import_sympy
 from .reduction import REDUCED, SymbolicLoops
+
+if TYPE_CHECKING:
+    from sympy import Expr
 
 # --- Exact sums in textbook form: SymPy expressions in the shortest of a few forms ---
 
@@ -34,7 +38,7 @@ def textbook(x: Sum, table: dict[str, Any], motion: set[str]) -> Any:
     return min(forms, key=lambda form: form.count_ops())
 
 
-def _by_angles(sympy: Any, x: Sum, table: dict[str, Any], motion: set[str]) -> Any:
+def _by_angles(sympy: ModuleType, x: Sum, table: dict[str, Any], motion: set[str]) -> Any:
     total = sympy.Integer(0)
     for angle, what, terms in x.harmonics():
         argument = sympy.Add(*(k * table[name] for name, k in angle.items()))
@@ -42,7 +46,7 @@ def _by_angles(sympy: Any, x: Sum, table: dict[str, Any], motion: set[str]) -> A
     return total
 
 
-def _by_products(sympy: Any, x: Sum, table: dict[str, Any], motion: set[str]) -> Any:
+def _by_products(sympy: ModuleType, x: Sum, table: dict[str, Any], motion: set[str]) -> Any:
     groups: dict[Monomial, dict[Monomial, Fraction]] = {}
     for monomial, (c, _) in x.terms.items():
         angular = tuple((name, power) for name, power in monomial if " " in name)
@@ -56,14 +60,14 @@ def _by_products(sympy: Any, x: Sum, table: dict[str, Any], motion: set[str]) ->
     )
 
 
-def _collected(sympy: Any, terms: dict[Monomial, Fraction], table: dict[str, Any], motion: set[str]) -> Any:
+def _collected(sympy: ModuleType, terms: dict[Monomial, Fraction], table: dict[str, Any], motion: set[str]) -> Any:
     """Return the sum of terms as constant factors times functions of the motion, with equal factors collected."""
     coefficients: dict[Monomial, dict[Monomial, Fraction]] = {}
     for monomial, c in terms.items():
         moving = tuple((name, power) for name, power in monomial if name in motion)
         rest = tuple((name, power) for name, power in monomial if name not in motion)
         coefficients.setdefault(moving, {})[rest] = c
-    factors: dict[Any, Any] = {}
+    factors: dict[Expr, Expr] = {}
     for moving, rest in coefficients.items():
         whole = sympy.factor(sympy.expand(sympy.Add(*(_product(sympy, m, c, table) for m, c in rest.items()))))
         number, factor = whole.as_coeff_Mul()
@@ -77,7 +81,7 @@ def _signed(factor: Any, moving: Any) -> Any:
     return -factor * -moving if negative else factor * moving
 
 
-def _product(sympy: Any, monomial: Monomial, c: Fraction, table: dict[str, Any]) -> Any:
+def _product(sympy: ModuleType, monomial: Monomial, c: Fraction, table: dict[str, Any]) -> Any:
     factors = [table[name] ** power for name, power in monomial]
     return sympy.Mul(sympy.Rational(c.numerator, c.denominator), *factors)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,11 @@ from ..runtime.compiled import CompiledMechanism
 from .joint_entries import as_list, masks_of_joints
 from .loops.batch_assembly import assemble
 from .loops.kinematics import LoopKinematics, Mask
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..model.parts import ForceElement
 
 STEPS = 300
 """The most steps of Newton's method; it takes some ten where it converges."""
@@ -127,23 +132,23 @@ class _Statics:
         acts = bool(m.forces) if self.differences else m.has_forces  # no damping acts at rest
         self.function = system.function("gravity_torque", forces=forces and acts)
 
-    def more(self, rows: Any) -> tuple[Numbers, ...]:
+    def more(self, rows: NDArray | slice | int) -> tuple[Numbers, ...]:
         """Return the parameters of some samples as further arguments."""
         if self.parameters is not None:
             return (self.parameters[rows],)
         return parameter_arguments(self.system._nominal)
 
-    def moved(self, q: Numbers, step: Numbers, rows: object) -> Numbers:
+    def moved(self, q: Numbers, step: Numbers, rows: NDArray | slice | int) -> Numbers:
         """Return positions after a step."""
         return self.system.function("integrate")(q, step, *self.more(rows))
 
-    def closed(self, q: Numbers, rows: Any, locked: Any) -> Numbers:
+    def closed(self, q: Numbers, rows: NDArray | slice | int, locked: Sequence[str]) -> Numbers:
         """Return positions with their loops closed."""
         if not self.system.closures:
             return q
         return assemble(self.system, q, locked, parameters=None if self.parameters is None else self.parameters[rows])
 
-    def at(self, q: Numbers, rows: Any) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    def at(self, q: Numbers, rows: NDArray | slice | int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
         """Return residual, stiffness of the allowed motions, these, and the size of the torques, for each sample.
 
         There is a column of allowed motions per degree of freedom; those that do not exist are zero.
@@ -163,7 +168,7 @@ class _Statics:
         weight = np.abs(stiffness).max(axis=(-2, -1), initial=0.0)
         return force, turned @ stiffness @ motions, motions, np.maximum(size, weight)
 
-    def force(self, q: Numbers, rows: Any) -> Numbers:
+    def force(self, q: Numbers, rows: NDArray | slice | int) -> Numbers:
         """Return the torques that hold the mechanism at rest less those that act."""
         stiffness, rest, at = self.springs
         out = self.function(q, *self.more(rows)) - self.torques[rows]
@@ -171,7 +176,7 @@ class _Statics:
             stiffness * (q[..., at] - rest) if self.parameters is None else stiffness[rows] * (q[..., at] - rest[rows])
         )
 
-    def stiffness(self, q: Numbers, pull: Numbers, rows: Any) -> Numbers:
+    def stiffness(self, q: Numbers, pull: Numbers, rows: NDArray | slice | int) -> Numbers:
         """Return the derivative of the force less the loops' force J^T pull, which rotates with them."""
         more = self.more(rows)
         if not self.differences:
@@ -194,7 +199,9 @@ class _Statics:
         return out
 
 
-def _springs(system: CompiledMechanism, elements: list[Any], parameters: Numbers | None) -> Any:
+def _springs(
+    system: CompiledMechanism, elements: Sequence[ForceElement], parameters: Numbers | None
+) -> tuple[Numbers, Numbers, NDArray]:
     """Return stiffness and rest of springs in joints by degree of freedom, [nv] or [samples, nv], and entries in q."""
     m = system.mechanism
     count = 1 if parameters is None else len(parameters)

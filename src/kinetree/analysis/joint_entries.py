@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from ..errors import InputError
 from ..joints import kind
 from ..model.axes import entries_of
 from ..model.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    pass
 
 Hold = str | Iterable[str] | Mapping[str, Any]
 """Names of joints that are held, or their positions."""

@@ -128,7 +128,12 @@ def linearize(
 
 
 def _holding_torques(
-    system: CompiledMechanism, q: Numbers, qd: Numbers, speeds: Independence, parameters: Any, options: dict[str, Any]
+    system: CompiledMechanism,
+    q: Numbers,
+    qd: Numbers,
+    speeds: Independence,
+    parameters: Numbers | None,
+    options: dict[str, Any],
 ) -> Numbers:
     """Return the torques at the independent degrees of freedom that keep their velocities constant."""
     if not system.closures:
@@ -193,7 +198,7 @@ def _independent(
     system: CompiledMechanism,
     q: Numbers,
     qd: Numbers,
-    parameters: object,
+    parameters: Numbers | None,
     prefer_places: tuple[str, ...] = (),
     prefer_speeds: tuple[str, ...] = (),
 ) -> tuple[Independence, Independence, Numbers]:
@@ -218,7 +223,7 @@ def _independent(
     return places, speeds, H
 
 
-def refuse_singular_position(system: CompiledMechanism, q: Numbers, parameters: Any) -> None:
+def refuse_singular_position(system: CompiledMechanism, q: Numbers, parameters: Numbers | None) -> None:
     """Raise InputError at a singular position of the loops, where the linear equations do not give small motions."""
     at = system if parameters is None else system.fixed(parameters)
     state = doctor(at, q)

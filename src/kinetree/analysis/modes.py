@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,10 +17,14 @@ from ..errors import InputError
 from ..model.axes import axis_labels
 from ..model.mechanism import one_set
 from ..model.scales import loop_units
-from ..runtime.compiled import CompiledMechanism
 from .equilibrium import equilibrium
 from .linearization import linearize
 from .loops.tolerances import CLOSED
+
+if TYPE_CHECKING:
+    from ..model.mechanism import Named
+    from ..results.trajectory import Trajectory
+    from ..system import System
 
 AT_REST = 1e-6
 """The largest acceleration at a position of equilibrium, relative to the one under gravity alone."""
@@ -38,7 +42,7 @@ class Modes(Displayed):
     eigenvalues: Numbers
     shapes: Numbers
     names: tuple[str, ...]
-    system: Any = field(repr=False, compare=False)
+    system: System = field(repr=False, compare=False)
     parameters: Numbers | None = field(default=None, repr=False)
 
     @property
@@ -57,7 +61,7 @@ class Modes(Displayed):
         """Whether no mode grows, to rounding."""
         return bool((self.eigenvalues.real <= 1e-7 * np.abs(self.eigenvalues).max(initial=0.0)).all())
 
-    def run(self, k: int = 1, **options: object) -> Any:
+    def run(self, k: int = 1, **options: object) -> Trajectory:
         """Return mode k, counted from 1, as a run of constant amplitude, with loops closed.
 
         Options: `amplitude`, the largest displacement [rad, m]; `period` [s] of a vibration in the run, None for its
@@ -65,7 +69,7 @@ class Modes(Displayed):
         """
         return picture("mode_run")(self, k, **options)
 
-    def page(self, k: int = 1, path: str | Path | None = None, **options: object) -> Any:
+    def page(self, k: int = 1, path: str | Path | None = None, **options: object) -> Trajectory:
         """Return a web page that shows mode k; with a `path`, write it there. Options are those of `run` and pages."""
         return picture("mode_page")(self, k, path, **options)
 
@@ -84,12 +88,12 @@ class Modes(Displayed):
 
 
 def modes(
-    system: CompiledMechanism,
+    system: System,
     q: ArrayLike | None = None,
     *,
     tau: ArrayLike | None = None,
     forces: bool = True,
-    parameters: Any = None,
+    parameters: Named | None = None,
 ) -> Modes:
     """Return the modes about a position of equilibrium q [nq] under constant torques tau; by default one is found.
 
@@ -125,7 +129,7 @@ def _scaled(shape: Numbers) -> Numbers:
     return shape / largest if largest != 0 else shape
 
 
-def _refuse_moving(system: CompiledMechanism, q: Numbers, tau: Numbers, forces: bool, parameters: object) -> None:
+def _refuse_moving(system: System, q: Numbers, tau: Numbers, forces: bool, parameters: object) -> None:
     """Raise InputError unless the mechanism stays at rest at q."""
     options: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
     if not forces:

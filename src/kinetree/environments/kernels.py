@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from ..compiler.ir.program import Program
 from ..compiler.lanes.expressions import Array, Block, Builder, Value
@@ -270,7 +269,7 @@ class _Lanes:
         }  # fmt: skip
         return [(blocks[x][0], x, blocks[x][1]) for x in names if x in blocks and self.made.places[x][1]]
 
-    def each(self, count: int) -> Iterator[Any]:
+    def each(self, count: int) -> Iterator[Value | int]:
         """Yield the numbers below a few one by one, or the counter of a loop."""
         if count <= FEW:
             yield from range(count)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from .classics import acrobot, cart_pole, pendulum
 from .tasks import Continuous, Draw, Dynamics, Moment, Task
 
 
-def squares(values: Any) -> Scalar:
+def squares(values: Iterable[Scalar]) -> Scalar:
     """Return the sum of the squares of some values."""
     total: Scalar = 0.0
     for x in values:
@@ -40,7 +39,7 @@ def double_pendulum() -> Task:
     def height(now: Moment) -> Scalar:
         return 0.5 * (sin(now.q[0]) + sin(now.q[0] + now.q[1]))
 
-    def reset(draw: Draw) -> dict[str, Any]:
+    def reset(draw: Draw) -> dict[str, object]:
         return {"q": [-upright + draw.uniform(-0.1, 0.1), draw.uniform(-0.1, 0.1)], "qd": draw.uniform(-0.1, 0.1, 2)}
 
     return Task(
@@ -78,7 +77,7 @@ def arm_reach(arm: System | None = None, tip: str = "link6", torques: tuple[floa
         needed = now.inverse_dynamics(now.q, now.qd, wanted)
         return [clip(x, -m, m) for x, m in zip(needed, torques, strict=True)]
 
-    def reset(draw: Draw) -> dict[str, Any]:
+    def reset(draw: Draw) -> dict[str, object]:
         goal = draw.uniform(-1.5, 1.5, count)
         return {"q": draw.uniform(-1.0, 1.0, count), "target": draw.position(tip, goal)}
 
@@ -109,7 +108,7 @@ def four_bar_tracking() -> Task:
     bars = load("four_bar")
     starts = [bars.assemble(hold={"crank": float(x)}).tolist() for x in np.arange(STARTS) * (2 * math.pi / STARTS)]
 
-    def reset(draw: Draw) -> dict[str, Any]:
+    def reset(draw: Draw) -> dict[str, object]:
         return {"q": draw.choice(starts), "rate": draw.uniform(2.0, 8.0)}
 
     def error(now: Moment) -> Scalar:
@@ -142,7 +141,7 @@ def five_bar_tracking() -> Task:
     def error(now: Moment) -> Scalar:
         return squares(a - b for a, b in zip(now.position("tool")[:2], target(now), strict=True))
 
-    def reset(draw: Draw) -> dict[str, Any]:
+    def reset(draw: Draw) -> dict[str, object]:
         return {"q": q0, "radius": draw.uniform(0.01, 0.03), "rate": draw.uniform(2.0, 6.0)}
 
     return Task(
@@ -182,7 +181,7 @@ def stewart_tracking() -> Task:
     def error(now: Moment) -> Scalar:
         return squares([now.q[0], now.q[1], now.q[2] - wanted(now)[0]])
 
-    def reset(draw: Draw) -> dict[str, Any]:
+    def reset(draw: Draw) -> dict[str, object]:
         return {"q": first, "size": draw.uniform(0.02, 0.08), "rate": draw.uniform(2.0, 6.0)}
 
     return Task(
@@ -224,7 +223,7 @@ def charmie_torso() -> Task:
     def errors(now: Moment) -> list[Scalar]:
         return [a - b for a, b in zip(now.q[:2], wanted(now), strict=True)]
 
-    def reset(draw: Draw) -> dict[str, Any]:
+    def reset(draw: Draw) -> dict[str, object]:
         squat, lean = draw.uniform(-0.03, 0.0), draw.uniform(-0.2, 0.2)
         return {"q": first, "squat": squat, "lean": lean, "rate": draw.uniform(1.0, 3.0)}
 
@@ -254,7 +253,7 @@ def differential_drive() -> Task:
         x, y = (a - b for a, b in zip(now["target"], at[:2], strict=True))
         return [R[0][0] * x + R[1][0] * y, R[0][1] * x + R[1][1] * y]
 
-    def reset(draw: Draw) -> dict[str, Any]:
+    def reset(draw: Draw) -> dict[str, object]:
         return {"q": q0, "target": draw.uniform(-2.0, 2.0, 2)}
 
     def distance(now: Moment) -> Scalar:
@@ -282,7 +281,7 @@ def bicycle() -> Task:
     def lean(now: Moment) -> Scalar:
         return now.orientation("frame")[2][1]  # the sine of the angle
 
-    def reset(draw: Draw) -> dict[str, Any]:
+    def reset(draw: Draw) -> dict[str, object]:
         speed, rate = draw.uniform(2.0, 6.0), draw.uniform(-0.5, 0.5)
         return {"q": q0.tolist(), "qd": [rate, *(speed * x for x in ahead[1:])]}
 
@@ -331,7 +330,7 @@ def quadruped(speed: tuple[float, float] = (0.0, 0.8), friction: float = 0.7) ->
     def forward(now: Moment) -> Scalar:
         return now.velocity("base")[2]
 
-    def reset(draw: Draw) -> dict[str, Any]:
+    def reset(draw: Draw) -> dict[str, object]:
         legs = [x + draw.uniform(-0.1, 0.1) for x in standing[7:]]
         return {"q": [*standing[:1], standing[1] + 0.02, *standing[2:7], *legs], "command": draw.uniform(*speed)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -145,7 +145,7 @@ class Dynamics:
 
     system: System
     dt: float
-    control: Callable[[Moment], Any]
+    control: Callable[[Moment], Sequence[Scalar] | Mapping[str, Scalar]]
     substeps: int = 1
     forces: tuple[Force, ...] = ()
     passive: bool = True
@@ -174,7 +174,7 @@ class Dynamics:
         return self.system.nv
 
 
-Function = Callable[["Moment"], Any]
+Function = Callable[["Moment"], Scalar | Sequence[Scalar]]
 """A function of a moment that returns traced scalars."""
 
 
@@ -196,7 +196,7 @@ class Task:
     actions: Continuous | Discrete
     observation: Function | Sequence[str | Function]
     reward: Function | Mapping[str, Function]
-    reset: Callable[[Draw], Mapping[str, Any]] | None = None
+    reset: Callable[[Draw], Mapping[str, object]] | None = None
     terminated: Function | None = None
     truncated: Function | None = None
     max_steps: int = 1000
@@ -212,7 +212,7 @@ class Task:
             if not isinstance(getattr(self, name), kinds):
                 raise InputError(f"task {self.name!r}: {name} is {brief(getattr(self, name))}; expected {kinds}")
 
-    def changed(self, **fields: Any) -> Task:
+    def changed(self, **fields: object) -> Task:
         """Return the task with other fields."""
         return replace(self, **fields)
 
@@ -264,7 +264,9 @@ class Moment:
     Instant: `point`, `orientation`, `angular_velocity`, `parameter`, `inverse_dynamics` and others.
     """
 
-    def __init__(self, layout: Layout, given: Mapping[str, Any], instant: Instant | None, step: float) -> None:
+    def __init__(
+        self, layout: Layout, given: Mapping[str, Sequence[Scalar]], instant: Instant | None, step: float
+    ) -> None:
         """Store the numbers by name; those that are missing are None."""
         self._layout, self._given, self._instant, self._step = layout, given, instant, step
         self.q, self.qd, self.t = list(given["q"]), list(given["qd"]), given["t"][0]
@@ -343,7 +345,7 @@ def observe(task: Task, layout: Layout, now: Moment) -> list[Scalar]:
     return [_scalar(x, f"an observation of task {task.name!r}") for x in out]
 
 
-def _named(task: Task, layout: Layout, now: Moment, name: Any) -> Any:
+def _named(task: Task, layout: Layout, now: Moment, name: str) -> Scalar | Sequence[Scalar]:
     if name in OBSERVED:
         return OBSERVED[name](now)
     if name in layout.kept:
@@ -382,7 +384,7 @@ def holds(task: Task, name: str, now: Moment) -> Scalar:
     return where(found, 1.0, 0.0)
 
 
-def _scalar(x: Any, what: str) -> Scalar:
+def _scalar(x: Scalar, what: str) -> Scalar:
     if isinstance(x, Value) or is_number(x):
         return x
     try:
@@ -422,7 +424,7 @@ def start_of(task: Task) -> Start:
     given = dict(given)
     neutral = [0.0] * motion.nq
     if isinstance(motion, Dynamics):
-        neutral = motion.system.assemble().tolist() if motion.system.closures else list(mechanism.neutral)  # type: ignore[union-attr]
+        neutral = motion.system.assemble().tolist() if motion.system.closures else list(motion.mechanism.neutral)
     q = _entries(task, "q", given.pop("q", neutral), motion.nq)
     qd = _entries(task, "qd", given.pop("qd", [0.0] * motion.nv), motion.nv)
     free = [] if mechanism is None else [p.name for p in mechanism.free_parameters]
@@ -447,7 +449,7 @@ def start_of(task: Task) -> Start:
     return Start(program, draw.count, layout)
 
 
-def _entries(task: Task, name: str, given: Any, count: int) -> list[Scalar]:
+def _entries(task: Task, name: str, given: Iterable[Scalar], count: int) -> list[Scalar]:
     found = [_scalar(x, f"{name} of the reset of task {task.name!r}") for x in given]
     if len(found) != count:
         raise InputError(f"task {task.name!r}: reset returned {name} with {len(found)} entries; expected {count}")

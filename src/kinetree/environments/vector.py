@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..runtime.kernels import KernelFunction
 from ..system import System
 from .kernels import LOST, M2, MODES, WORDS, Compilable, begin_kernel, step_kernel
 from .tasks import Continuous, Discrete, Dynamics, Task
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
 
 GOLDEN = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: the difference between two states of SplitMix64."""
@@ -135,7 +138,7 @@ class Batch:
             self._run(self._begin, (np.zeros(n),), (self._rows, observation))
         return observation
 
-    def _seeds(self, seed: Any) -> np.ndarray:
+    def _seeds(self, seed: ArrayLike | None) -> np.ndarray:
         if seed is None:
             return np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
         if isinstance(seed, int | np.integer):
@@ -160,7 +163,7 @@ class Batch:
                 ) from None
             part[chosen] = given[chosen]
 
-    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Advance by a step; return observations [n, o], rewards, and whether episodes were terminated or cut off.
 
         An environment whose state, observation or reward is not finite has the reward 0 and is cut off; `lost_now`
@@ -178,7 +181,14 @@ class Batch:
         self.lost += int(np.count_nonzero(self._ends[1] == LOST))
         return observation, self._reward.copy(), terminated, truncated
 
-    def record(self, act: Callable[[np.ndarray], Any], steps: int, *, seed: Any = None, index: int = 0) -> Trajectory:
+    def record(
+        self,
+        act: Callable[[np.ndarray], ArrayLike],
+        steps: int,
+        *,
+        seed: int | np.integer | Sequence[int] | None = None,
+        index: int = 0,
+    ) -> Trajectory:
         """Return the motion of an environment from a new start of all, under actions act(observation).
 
         It has a sample per step, and ends where its episode ends. Tasks of equations have no mechanism to record.
@@ -209,7 +219,7 @@ class Batch:
         """Whether each environment was lost in the last step, since something was not finite, [n]."""
         return self._ends[1] == LOST
 
-    def _actions(self, actions: Any) -> np.ndarray:
+    def _actions(self, actions: ArrayLike) -> np.ndarray:
         a, n = self.task.actions, self.num_envs
         shape = (n,) if isinstance(a, Discrete) else (n, a.size)
         try:
@@ -233,7 +243,7 @@ class Batch:
             function.run(given, (), out, None if self.threads == 1 else self.threads)
 
 
-def _mask(mask: Any, n: int) -> np.ndarray:
+def _mask(mask: ArrayLike, n: int) -> np.ndarray:
     found = np.asarray(mask)
     if found.shape != (n,) or found.dtype != np.bool_:
         raise InputError(f"the mask of a reset has shape {found.shape} and type {found.dtype}; expected bool of ({n},)")
@@ -261,7 +271,7 @@ def env(
     device: str = "cpu",
     autoreset: str = "next_step",
     threads: int = 1,
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
 ) -> Any:
     """Return environments of a task, or of a name in `kinetree.environments.robots.TASKS`, with Gymnasium's interface.
 
@@ -295,7 +305,7 @@ def named_task(name: str) -> Task:
     return TASKS[name]()
 
 
-def _spaces(batch: Batch, dtype: Any) -> tuple[Any, Any]:
+def _spaces(batch: Batch, dtype: DTypeLike) -> tuple[Any, Any]:
     """Return the spaces of a single observation and a single action."""
     from gymnasium import spaces  # pyright: ignore[reportMissingImports]
 
@@ -327,7 +337,7 @@ def gymnasium_classes() -> tuple[type, type]:
     class Environments(VectorEnv):
         """Environments of a task as Gymnasium's vector environment; `batch` has their states."""
 
-        def __init__(self, batch: Batch, dtype: Any) -> None:
+        def __init__(self, batch: Batch, dtype: DTypeLike) -> None:
             """Make the spaces."""
             self.batch, self.num_envs, self._dtype = batch, batch.num_envs, np.dtype(dtype)
             self.metadata = {"render_modes": [], "autoreset_mode": modes[batch.mode]}
@@ -335,14 +345,16 @@ def gymnasium_classes() -> tuple[type, type]:
             self.observation_space = batch_space(self.single_observation_space, self.num_envs)
             self.action_space = batch_space(self.single_action_space, self.num_envs)
 
-        def reset(self, *, seed: Any = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
+        def reset(
+            self, *, seed: int | np.integer | Sequence[int] | None = None, options: dict | None = None
+        ) -> tuple[np.ndarray, dict]:
             """Begin new episodes: see Batch.reset. Options: "reset_mask", "q" and "qd"."""
             if isinstance(seed, int | np.integer):
                 super().reset(seed=int(seed))
             mask, state = _options(options)
             return self.batch.reset(seed, mask, state).astype(self._dtype, copy=False), {}
 
-        def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
+        def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
             """Advance all environments by a step. With same_step, infos have the observations before resets."""
             b, infos = self.batch, {}
             before = b.lost
@@ -361,7 +373,7 @@ def gymnasium_classes() -> tuple[type, type]:
     class Environment(gymnasium.Env):
         """One environment of a task; `batch` has its state."""
 
-        def __init__(self, task: Task, dtype: Any = np.float32) -> None:
+        def __init__(self, task: Task, dtype: DTypeLike = np.float32) -> None:
             """Make the spaces."""
             self.batch, self._dtype = Batch(task, 1, "disabled"), np.dtype(dtype)
             self.metadata = {"render_modes": []}
@@ -373,7 +385,7 @@ def gymnasium_classes() -> tuple[type, type]:
             _, state = _options(options)
             return self.batch.reset(seed, None, state)[0].astype(self._dtype, copy=False), {}
 
-        def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
+        def step(self, action: ArrayLike) -> tuple[np.ndarray, float, bool, bool, dict]:
             """Advance by a step."""
             found, rewards, terminated, truncated = self.batch.step(np.asarray(action)[None])
             infos = {"lost": True} if self.batch.lost_now[0] else {}
@@ -388,7 +400,7 @@ def gymnasium_classes() -> tuple[type, type]:
     return Environments, Environment
 
 
-def _options(options: dict | None) -> tuple[Any, dict | None]:
+def _options(options: dict | None) -> tuple[np.ndarray | None, dict | None]:
     """Return the mask and the state of the options of a reset."""
     given = dict(options or {})
     mask = given.pop("reset_mask", None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class MotionLimits:
 
 
 def read_limits(
-    mechanism: Mechanism, given: Any, driven: Sequence[int], sorts: Sequence[str], who: str
+    mechanism: Mechanism, given: object, driven: Sequence[int], sorts: Sequence[str], who: str
 ) -> MotionLimits:
     """Return limits from a mapping by sort: one number, one per driven degree of freedom, or numbers by joint.
 
@@ -79,7 +78,7 @@ def _own(mechanism: Mechanism, sort: str) -> Numbers:
     return np.where(out > 0.0, out, math.inf)  # files write 0 where there is no limit
 
 
-def _read(mechanism: Mechanism, value: Any, driven: Sequence[int], what: str, out: Numbers) -> None:
+def _read(mechanism: Mechanism, value: object, driven: Sequence[int], what: str, out: Numbers) -> None:
     """Write limits, which are above zero, into those of all degrees of freedom."""
     if isinstance(value, Mapping):
         for name, x in value.items():
@@ -92,7 +91,7 @@ def _read(mechanism: Mechanism, value: Any, driven: Sequence[int], what: str, ou
         raise InputError(f"{what} is {out[k]:g} at {axis_labels(mechanism, 1)[k]!r}; give more than zero")
 
 
-def _read_ranges(mechanism: Mechanism, value: Any, driven: Sequence[int], what: str, out: Numbers) -> None:
+def _read_ranges(mechanism: Mechanism, value: object, driven: Sequence[int], what: str, out: Numbers) -> None:
     """Write ranges of positions, by joint, into those of all degrees of freedom."""
     if not isinstance(value, Mapping):
         raise InputError(f'{what} is {brief(value)}; give ranges by joint, such as {{"rail": (-1.0, 1.0)}}')

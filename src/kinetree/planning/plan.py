@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,11 @@ from .collocation import (
     with_middles,
 )
 from .limits import MotionLimits, read_limits, unit_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..results.trajectory import Trajectory
 
 SORTS = ("position", "velocity", "acceleration", "torque")
 """The limits of a plan."""
@@ -114,7 +119,7 @@ class Plan(Displayed):
         return out
 
     @cached_property
-    def run(self) -> Any:
+    def run(self) -> Trajectory:
         """The plan as a Trajectory, with the torques as its control: for kt.TrackingLQR, plots and pages."""
         from ..results.trajectory import Trajectory
 
@@ -170,14 +175,14 @@ class Plan(Displayed):
 
 def plan(
     arm: System,
-    start: Any,
-    goal: Any,
+    start: ArrayLike | Mapping[str, object],
+    goal: ArrayLike | Mapping[str, object],
     *,
-    duration: Any = None,
+    duration: float | Sequence[float] | None = None,
     minimize: str | None = None,
-    limits: Any = None,
+    limits: Mapping[str, object] | None = None,
     actuated: str | Iterable[str] | None = None,
-    guess: Any = None,
+    guess: Plan | Trajectory | None = None,
     intervals: int = 25,
     tolerance: float = 1e-8,
     max_intervals: int = 500,
@@ -280,9 +285,17 @@ def _unsolved(task: Task, found: Solution) -> InputError:
 
 
 def _task(
-    arm: Any, start: Any, goal: Any, duration: Any, minimize: Any, limits: Any, actuated: Any, forces: bool,
-    parameters: Any, form: str,
-) -> Task:  # fmt: skip
+    arm: object,
+    start: object,
+    goal: object,
+    duration: object,
+    minimize: object,
+    limits: object,
+    actuated: str | Iterable[str] | None,
+    forces: bool,
+    parameters: Named | None,
+    form: str,
+) -> Task:
     """Return a checked task."""
     if not isinstance(arm, System):
         raise InputError(f"plan takes a System first, not {brief(arm)}; load one with kt.load(name or file)")
@@ -330,7 +343,7 @@ def _task(
     return Task(arm, driven, first, last, _duration(duration), minimize, bounds, forces, form)
 
 
-def _duration(given: Any) -> tuple[float, float]:
+def _duration(given: object) -> tuple[float, float]:
     """Return the least and the largest duration."""
     if given is None:
         return 1e-3, 1e3
@@ -343,7 +356,7 @@ def _duration(given: Any) -> tuple[float, float]:
     return values[0], values[-1]
 
 
-def _state(arm: System, given: Any, what: str) -> Numbers:
+def _state(arm: System, given: object, what: str) -> Numbers:
     """Return a state [q; qd], with NaN where it is free."""
     n, m = arm.nv, arm.mechanism
     if isinstance(given, Mapping):
@@ -460,7 +473,7 @@ def _first_duration(task: Task, first: Numbers, last: Numbers) -> float:
     return float(np.clip(T, low, high))
 
 
-def _given(task: Task, guess: Any) -> Points:
+def _given(task: Task, guess: Plan | Trajectory) -> Points:
     """Return a Plan, or a run, as a guess."""
     if isinstance(guess, Plan):
         points = guess.points
@@ -480,7 +493,7 @@ def _given(task: Task, guess: Any) -> Points:
     return replace(points, duration=float(np.clip(points.duration, *task.duration)))
 
 
-def _from_run(task: Task, run: Any) -> Points:
+def _from_run(task: Task, run: Trajectory) -> Points:
     """Return a run as points on its own times."""
     t = np.asarray(run.t)
     shares = (t - t[0]) / (t[-1] - t[0])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,12 @@ from ..simulation.acting.references.waypoints import KNOTS, NO_WAY, chord_length
 from ..system import System
 from .limits import MotionLimits, read_limits, unit_of
 from .timings import PathMotion, Profile, fastest, sampled_timing, with_jerks
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..model.mechanism import Mechanism
+    from ..simulation.acting.references.motions import Reference
 
 SORTS = ("velocity", "acceleration", "jerk", "torque")
 """The limits of a motion along a path."""
@@ -49,7 +55,7 @@ class TimedMotion(Displayed):
     """
 
     system: System
-    path: Any
+    path: Reference
     span: tuple[float, float]
     limits: MotionLimits
     joints: tuple[str, ...]
@@ -122,11 +128,11 @@ class TimedMotion(Displayed):
 
 def time_optimal(
     arm: System,
-    path: Any,
-    limits: Any = None,
+    path: Reference | ArrayLike,
+    limits: Mapping[str, object] | None = None,
     *,
     actuated: str | Iterable[str] | None = None,
-    span: Any = None,
+    span: Sequence[float] | None = None,
     start: float = 0.0,
     knots: int = KNOTS,
     forces: bool = True,
@@ -167,7 +173,9 @@ def time_optimal(
     return _timed(along, bounds, profile, begin, plain)
 
 
-def _coordinates(arm: System, actuated: Any, who: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _coordinates(
+    arm: System, actuated: str | Iterable[str] | None, who: str
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return the degrees of freedom of the path's coordinates, and their names."""
     m = arm.mechanism
     if arm.closures and actuated is None:
@@ -187,10 +195,10 @@ def _coordinates(arm: System, actuated: Any, who: str) -> tuple[tuple[int, ...],
 class _Only:
     """A mechanism where an instant is expected."""
 
-    mechanism: Any
+    mechanism: Mechanism
 
 
-def _regular(path: Any, span: Any, velocity: Numbers, count: int) -> tuple[Any, tuple[float, float]]:
+def _regular(path: Any, span: Sequence[float] | None, velocity: Numbers, count: int) -> tuple[Any, tuple[float, float]]:
     """Return a path as a reference whose parameter stands still nowhere, and the span of its parameter."""
     who = "time_optimal"
     if hasattr(path, "manipulability") and hasattr(path, "poses"):  # a CartesianMotion
@@ -224,7 +232,7 @@ def _regular(path: Any, span: Any, velocity: Numbers, count: int) -> tuple[Any, 
     return curve, (ends[0], ends[1])
 
 
-def _lengths(path: Any, velocity: Numbers) -> Any:
+def _lengths(path: object, velocity: Numbers) -> Numbers | float:
     """Return the velocities by which steps between points are measured: limits, where they fit the points."""
     fits = isinstance(path, list | tuple | np.ndarray) and np.shape(path)[1:] == velocity.shape
     return np.where(np.isfinite(velocity), velocity, 1.0) if fits else 1.0

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from ..simulation.acting.references.table import Table
 from ..simulation.acting.references.waypoints import NO_WAY, Bounds, path_speeds
 from ..system import System
 from .limits import MotionLimits, unit_of
+
+if TYPE_CHECKING:
+    from ..simulation.acting.references.motions import Reference
 
 KEPT = 1e-7
 """By how much a motion may exceed limits between the points of its grid, relative to them."""
@@ -55,7 +58,7 @@ class PathMotion:
     """Evaluates motions along a path: velocities, accelerations and torques of all degrees of freedom."""
 
     system: System
-    path: Any
+    path: Reference
     span: tuple[float, float]
     driven: tuple[int, ...]
     names: tuple[str, ...]
@@ -187,7 +190,9 @@ def _at_points(x: Numbers) -> Numbers:
     return np.maximum(np.concatenate([x, last], axis), np.concatenate([first, x], axis))
 
 
-def _swept(along: PathMotion, rows: Rows, margin: Numbers, top: Numbers, friction: tuple[Any, Any]) -> Numbers:
+def _swept(
+    along: PathMotion, rows: Rows, margin: Numbers, top: Numbers, friction: tuple[Numbers | float, Numbers | float]
+) -> Numbers:
     """Return the largest x, with friction as its value at x = 0 and its slope."""
     value, slope = friction
     low, high = -rows.most + margin[1], rows.most - margin[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .._support.checks import items, number
 from ..errors import InputError, ModelError, argument, brief, path_of
@@ -13,6 +13,10 @@ from ..model.parameters import Expression, Number
 from ..model.part_fields import formula
 from ..system import System
 
+if TYPE_CHECKING:
+    from ..algebra.scalars import Scalar
+    from ..algebra.vectors import Vector
+
 Coefficient = Number | str
 """A number, an expression of the parameters of a mechanism, or a formula of them as text."""
 
@@ -20,7 +24,7 @@ M = TypeVar("M", bound="Mechanism | System")
 """A Mechanism or a System, whichever was given."""
 
 
-def coefficient(x: object, what: str, *, least: float = -math.inf) -> Any:
+def coefficient(x: object, what: str, *, least: float = -math.inf) -> Scalar:
     """Return a checked number, or an expression of the parameters of a mechanism, which may be a formula in text."""
     try:
         x = formula(x, what)
@@ -29,12 +33,12 @@ def coefficient(x: object, what: str, *, least: float = -math.inf) -> Any:
     return x if isinstance(x, Expression) else number(x, what, least=least)
 
 
-def coefficients(x: object, what: str, *, least: float = -math.inf) -> tuple[Any, ...]:
+def coefficients(x: object, what: str, *, least: float = -math.inf) -> tuple[Scalar, ...]:
     """Return one number or expression, or several, as a tuple."""
     return tuple(coefficient(item, what, least=least) for item in items(x, what))
 
 
-def vector(x: object, what: str) -> tuple[Any, Any, Any]:
+def vector(x: object, what: str) -> Vector:
     """Return three numbers or expressions."""
     found = coefficients(x, what)
     if len(found) != 3:
@@ -42,7 +46,7 @@ def vector(x: object, what: str) -> tuple[Any, Any, Any]:
     return found[0], found[1], found[2]
 
 
-def spread(values: Sequence[Any], count: int, what: str) -> tuple[Any, ...]:
+def spread(values: Sequence[Scalar], count: int, what: str) -> tuple[Scalar, ...]:
     """Return `count` numbers: those given, or one repeated."""
     if len(values) not in (1, count):
         choice = "one" if count == 1 else f"one, or {count}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from ..model.parts import GROUND, Body, Elastic, Joint, Loop, Placement
 from ..system import System
 from .arguments import M, coefficient, coefficients, like, mechanism_of, vector
 
+if TYPE_CHECKING:
+    from ..algebra.scalars import Scalar
+
 
 def with_free(system: M, *patterns: str) -> M:
     """Return a System or Mechanism with numbers of it as free parameters, at their present values.
@@ -39,7 +42,7 @@ def with_free(system: M, *patterns: str) -> M:
     return like(system, free_numbers(mechanism_of(system), patterns))
 
 
-def with_payload(system: M, frame: str, mass: object, com: object = ZERO, inertia: Sequence[Any] = (0.0,) * 6) -> M:
+def with_payload(system: M, frame: str, mass: object, com: object = ZERO, inertia: Sequence[object] = (0.0,) * 6) -> M:
     """Return a System or Mechanism with a load fixed to a frame, or to a body.
 
     Mass [kg], center of mass [m] and inertia about it (xx, yy, zz, xy, yz, zx) [kg m^2] are those of the load, in the
@@ -53,7 +56,7 @@ def with_payload(system: M, frame: str, mass: object, com: object = ZERO, inerti
     where, added = f"the payload of {frame!r}", []
     known = {p.name for p in mechanism.parameters}
 
-    def read(x: object, what: str) -> Any:
+    def read(x: object, what: str) -> Scalar:
         if isinstance(x, Parameter):
             if x.name in known:
                 raise InputError(f"{mechanism.name!r} has a parameter {x.name!r} already; give its name instead")
@@ -171,7 +174,7 @@ def _placed(load: Body, at: Placement) -> Body:
     R, (xx, yy, zz, xy, yz, zx) = at.rotation, load.inertia
     own = ((xx, xy, zx), (xy, yy, yz), (zx, yz, zz))
 
-    def turned(i: int, j: int) -> Any:
+    def turned(i: int, j: int) -> Scalar:
         return sum((R[i][k] * own[k][n] * R[j][n] for k in range(3) for n in range(3)), 0.0)
 
     moments = tuple(turned(i, j) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0)))
@@ -242,7 +245,7 @@ def with_driven_axle(
 def _on_wheels(
     m: Mechanism,
     body: str,
-    places: Mapping[str, Any],
+    places: Mapping[str, tuple[float, float, float | None]],
     radius: float,
     mass: float,
     center: object,

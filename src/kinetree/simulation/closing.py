@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from .methods.lane_states import closed_states_kernel
 from .methods.protocol import Kept
 from .outcomes import Ending, Outcome
 from .run_states import Run
+
+if TYPE_CHECKING:
+    pass
 
 # --- The ways to keep loops closed ---
 
@@ -134,7 +137,12 @@ def locked_by(loops: Loops | None) -> frozenset[int]:
 
 
 def close_from_locked(
-    mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int], dtype: str = "float64", *, rounds: int = 2
+    mechanism: Mechanism,
+    given: dict[str, list[Scalar]],
+    locked: frozenset[int],
+    dtype: str = "float64",
+    *,
+    rounds: int = 2,
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Return q and qd as traced scalars, in which the loops determine all but the locked degrees of freedom.
 
@@ -180,7 +188,9 @@ def contradiction(tree: ClosedTree, residual: list[Scalar], locked: frozenset[in
     return maximum(gap * (1.0 / NEAR), gap * (1.0 / FAITHFUL) / closed.at_rest(tree, locked).factors().weakest)
 
 
-def guard_accelerations(tree: Any, accelerations: list[Scalar], locked: frozenset[int] = frozenset()) -> list[Scalar]:
+def guard_accelerations(
+    tree: ClosedTree, accelerations: list[Scalar], locked: frozenset[int] = frozenset()
+) -> list[Scalar]:
     """Return accelerations, not finite if the contradiction would change velocities by more than FAITHFUL."""
     if not tree.closing.misfit > EXACT:
         return accelerations
@@ -273,12 +283,12 @@ def _closing(
     return Program.of_trace("closing", inputs, outputs, trace, [there, speed, [gap]])
 
 
-def _state(given: dict[str, Any]) -> tuple[list[Scalar], list[Scalar]]:
+def _state(given: dict[str, list[Scalar]]) -> tuple[list[Scalar], list[Scalar]]:
     return list(given["q"]), list(given["qd"])
 
 
 def _newton_step(
-    mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int], dtype: str
+    mechanism: Mechanism, given: dict[str, list[Scalar]], locked: frozenset[int], dtype: str
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:
     """Return q after a step, qd that keeps the loops closed, and the gap, as traced scalars."""
     make = tree_maker(mechanism, dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ..runtime.native import native
 from .acting.instants import HINT, Instant, trace_function
 from .outcomes import Ending, Outcome
 from .run_states import Run, of_run
+
+if TYPE_CHECKING:
+    from ..results.trajectory import Trajectory
 
 TOLERANCE = 1e-10
 """The tolerance of the time of an event, relative to 1 + |t| [s]; equal to the default atol."""
@@ -62,7 +65,7 @@ class EventHit:
     run: tuple[int, ...] = ()
 
 
-def event_hits(run: Any) -> list[EventHit]:
+def event_hits(run: Trajectory) -> list[EventHit]:
     """Return the events of a Trajectory, run by run, in order of time."""
     return [
         EventHit(h["name"], h["t"], np.array(h["q"]), np.array(h["qd"]), tuple(h["run"]))
@@ -70,7 +73,7 @@ def event_hits(run: Any) -> list[EventHit]:
     ]
 
 
-def as_options(hits: Sequence[EventHit]) -> list[dict[str, Any]]:
+def as_options(hits: Sequence[EventHit]) -> list[dict[str, object]]:
     """Return hits as plain numbers, in the form in which a Trajectory stores them."""
     return [
         {"name": h.name, "t": h.t, "q": h.q.tolist(), "qd": h.qd.tolist(), "run": [int(i) for i in h.run]} for h in hits

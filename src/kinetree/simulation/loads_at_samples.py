@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..compiler.ir.program import Program
 from ..compiler.ir.trace import Op
 from ..runtime.native import native
+
+if TYPE_CHECKING:
+    pass
 
 FIELDS = {"torque": "tau", "accelerations": "qdd", "wrenches": "wrenches", "control": "control"}
 """Fields of a run, and the outputs of the Programs that compute them."""
@@ -33,7 +36,7 @@ class LoadPrograms:
     drives: Program | None = None
     held: bool = False
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, LoadPrograms]:
         """Return this object for every field that it computes."""
         return dict.fromkeys(("torque", "accelerations", "wrenches") if self.held else FIELDS, self)
 
@@ -54,7 +57,7 @@ class LoadPrograms:
         return out.reshape(shape)
 
     @cached_property
-    def _compiled(self) -> Any:
+    def _compiled(self) -> Compiled:
         return Compiled({program.name: program for program in (self.loads, self.drives) if program is not None})
 
     def _blocks(self, run: Any) -> Iterator[tuple[slice, slice, tuple[np.ndarray, ...]]]:
@@ -83,9 +86,9 @@ class Compiled:
     def __init__(self, programs: dict[str, Program]) -> None:
         """Store the Programs."""
         self._programs = programs
-        self._functions: dict[str, Any] = {}
+        self._functions: dict[str, Callable[..., Any]] = {}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Callable[..., Any]:
         if name not in self._functions:
             self._functions[name] = native(self._programs[name])
         return self._functions[name]

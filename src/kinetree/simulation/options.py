@@ -29,6 +29,7 @@ from .methods.table import METHODS, Method, names_of
 from .run_states import Settings
 
 if TYPE_CHECKING:
+    from ..algebra.scalars import Scalar
     from ..backends.cuda.libraries import Library
     from ..targets.ptx.driver import Device
 
@@ -86,7 +87,7 @@ def kept_by(keep: object, system: object, q0: object) -> Library | None:
     return library_of([("q0", q0)], "simulate")
 
 
-def list_acting(x: object, what: str, method: str) -> tuple[Any, ...]:
+def list_acting(x: object, what: str, method: str) -> tuple[Scalar, ...]:
     """Return objects that have a given method; a single one counts as a list of one."""
     items = () if x is None else (x,) if hasattr(x, method) else x
     if not isinstance(items, Iterable) or isinstance(items, str):

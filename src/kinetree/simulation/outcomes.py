@@ -170,7 +170,7 @@ class RunStopped(InputError):
         super().__init__(ending.reason)
         self.ending = ending
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[RunStopped], tuple[Ending]]:
         """Pickle the ending, so that the error keeps it in another process."""
         return type(self), (self.ending,)
 

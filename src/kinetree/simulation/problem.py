@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 # digest of its operations is the key.
 
 
-def key_of(mechanism: Mechanism, forces: Sequence[Any], control: Any = None) -> Hashable:
+def key_of(mechanism: Mechanism, forces: Sequence[Force], control: Any = None) -> Hashable:
     """Return the key of forces and a compiled controller: their values, or the digest of their operations."""
     try:
         return tuple(map(value_text, forces)), value_text(control)

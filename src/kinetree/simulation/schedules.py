@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..results.trajectory import SAMPLED, Trajectory
 from ..system import System
 from .outcomes import Endings, Outcome
 from .run_states import output_times
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 NEAR = 1e-12
 """A change this close to an output time is at that time, relative to 1 + |t| [s]: sums of steps are rounded."""
@@ -57,7 +60,12 @@ def has_schedule(parameters: object) -> bool:
 
 
 def run_by_schedule(
-    simulate: Simulate, system: System, q0: object, qd0: object, options: dict[str, Any], progress: object
+    simulate: Simulate,
+    system: System,
+    q0: ArrayLike | None,
+    qd0: ArrayLike | None,
+    options: dict[str, Any],
+    progress: object,
 ) -> Trajectory:
     """Return a run whose parameters change: runs between the changes, each from the last state of the one before."""
     _require_single(q0, qd0, options)
@@ -93,7 +101,7 @@ def run_by_schedule(
     return _joined(pieces, times, schedules)
 
 
-def _require_single(q0: Any, qd0: Any, options: Mapping[str, Any]) -> None:
+def _require_single(q0: ArrayLike | None, qd0: ArrayLike | None, options: Mapping[str, Any]) -> None:
     """Raise InputError for runs whose parameters cannot change with time."""
     others = {name: x for name, x in options["parameters"].items() if not isinstance(x, Schedule)}
     if max(np.ndim(q0) if q0 is not None else 0, np.ndim(qd0) if qd0 is not None else 0) > 1 or any(
@@ -130,13 +138,13 @@ def _ends(times: np.ndarray, schedules: Mapping[str, Schedule]) -> list[float]:
     return sorted(out)
 
 
-def _geometry(mechanism: Mechanism, values: np.ndarray) -> Any:
+def _geometry(mechanism: Mechanism, values: np.ndarray) -> Hashable:
     """Return all numbers on which the poses of bodies and the equations of loops depend."""
     joints = tuple((j.placement, j.axis, j.axis2, j.pitch) for j in mechanism.joints)
     return resolve_parts((joints, mechanism.loops, mechanism.couplings), mechanism.values(values.tolist()))
 
 
-def _values(mechanism: Mechanism, given: Mapping[str, Any], t: float) -> np.ndarray:
+def _values(mechanism: Mechanism, given: Mapping[str, Schedule | float], t: float) -> np.ndarray:
     """Return the values of all free parameters from a time on, which may be a change but for rounding."""
     later = t + NEAR * (1.0 + abs(t))
     now = {name: x.at(later) if isinstance(x, Schedule) else x for name, x in given.items()}
@@ -145,7 +153,7 @@ def _values(mechanism: Mechanism, given: Mapping[str, Any], t: float) -> np.ndar
     return found
 
 
-def _part_of(progress: object, times: np.ndarray, begin: float, end: float) -> Any:
+def _part_of(progress: Any, times: np.ndarray, begin: float, end: float) -> Callable[[float], object] | None:
     """Return the progress of a piece: as part of the run for a function."""
     if not callable(progress):
         return progress

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,9 @@ from .options import Control, RunOptions, events_of, kept_by, system_of
 from .problem import Problem, problem_of
 from .run_states import Run
 from .schedules import has_schedule, run_by_schedule
+
+if TYPE_CHECKING:
+    from .engines.engine import Progress
 
 
 def simulate(
@@ -106,7 +109,13 @@ def simulate(
 
 
 def _carried_out(
-    system: Any, q0: Any, qd0: Any, options: RunOptions, events: Any, keep: Any, progress: Any
+    system: System | Mechanism,
+    q0: ArrayLike | None,
+    qd0: ArrayLike | None,
+    options: RunOptions,
+    events: object,
+    keep: object,
+    progress: bool | Progress | None,
 ) -> Trajectory:
     library = kept_by(keep, system, q0)
     problem = problem_of(system, q0, qd0, options, library)

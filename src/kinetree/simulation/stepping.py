@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from .methods.stepper import stepper_of
 from .methods.table import Method, names_of
 from .options import choose, control_of, flag, list_acting, method_name, with_contacts
 from .problem import key_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 TORQUE = "torque"
 """The control whose torques are an argument of each step."""
@@ -106,7 +109,7 @@ def stepping_of(
     return Stepping(mechanism, program, integrator, made.quaternions, made.closing, held, memory, method.name)
 
 
-def fixed_method(mechanism: Mechanism, name: Any, dt: Any) -> Method:
+def fixed_method(mechanism: Mechanism, name: str, dt: float) -> Method:
     """Return a method with native fixed steps; `auto` is moreau with contacts, and rk4 without."""
     name = "moreau" if method_name(name) == "auto" and mechanism.contacts else name
     method = choose(name, dt, 1e-8)
@@ -121,7 +124,7 @@ def fixed_method(mechanism: Mechanism, name: Any, dt: Any) -> Method:
     return method
 
 
-def suitable_loops(loops: Any, method: Method, control: Any) -> Loops | None:
+def suitable_loops(loops: object, method: Method, control: object) -> Loops | None:
     """Return the way to keep loops closed; InputError for one that steps do not support."""
     if isinstance(loops, Minimal) or not isinstance(loops, Loops | None):
         raise InputError(f"loops is {brief(loops)}; a stepper takes Projection() or Baumgarte(rate)")
@@ -212,7 +215,7 @@ class StepFunction:
         self.names = tuple(a.name for a in self._function.inputs[: len(self._function.inputs) - hidden])
         self._call = self._function.direct(self, self._constants, self._plain)
 
-    def __call__(self, *arrays: Any, **options: Any) -> Any:
+    def __call__(self, *arrays: ArrayLike, **options: Any) -> tuple[np.ndarray, ...]:
         """Return the state after a step: (q, qd), or (q, qd, impulses, residual) with contacts.
 
         Leading axes of the arrays broadcast. Arrays may be given by name. Impulses that are left out are zero.
@@ -224,10 +227,10 @@ class StepFunction:
             return self._call(*arrays)
         return self._chosen(arrays, options)
 
-    def _plain(self, *arrays: Any, out: Any = None) -> Any:
+    def _plain(self, *arrays: ArrayLike, out: object = None) -> tuple[np.ndarray, ...]:
         return self._chosen(arrays, {} if out is None else {"out": out})
 
-    def _chosen(self, arrays: tuple, options: dict[str, Any]) -> Any:
+    def _chosen(self, arrays: tuple, options: dict[str, Any]) -> tuple[np.ndarray, ...]:
         """Run a call with arrays by name or with options, or one that a direct call does not take."""
         options = dict(options)
         out, threads, given = (options.pop(name, None) for name in ("out", "threads", "parameters"))
@@ -263,7 +266,7 @@ class StepFunction:
             inputs_of(mechanism, given)  # raises the error of their number
         return values
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., StepFunction], tuple[System, dict[str, object]]]:
         """Pickle the system and the options; unpickling compiles the step or reads it from the cache."""
         return (_remade, (self._again, self._options))
 
@@ -282,7 +285,7 @@ def stepper(
     *,
     dt: float,
     substeps: int = 1,
-    control: Any = None,
+    control: Controller | Sequence[Controller] | str | None = None,
     forces: Force | Sequence[Force] | None = None,
     passive: bool = True,
     contacts: Contact | Sequence[Contact] | None = None,
@@ -302,7 +305,7 @@ def stepper(
     acting = (*(forces_of(mechanism) if flag(passive, "passive") else ()), *list_acting(forces, "forces", "apply"))
     values = one_set(mechanism, parameters, "stepper")
     values = inputs_of(mechanism, values)
-    law: Any = None
+    law: Controller | None = None
     if control is None or (isinstance(control, str) and control == TORQUE):
         law, key = HeldTorque(mechanism.nv), (TORQUE, key_of(mechanism, acting))
     else:
@@ -318,7 +321,7 @@ def stepper(
     return StepFunction(system, found, dt, substeps, options=options, again=again, parameters=values)
 
 
-def compiled_control(mechanism: Mechanism, control: Any) -> Any:
+def compiled_control(mechanism: Mechanism, control: object) -> Controller | None:
     """Return controllers as one that is compiled with the step; InputError for others, None for an empty list."""
     law = combine_controls(mechanism, control_of(control))
     if getattr(law, "outside", False):

@@ -7,9 +7,9 @@ for the contact forces themselves the center of pressure. Both agree where nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from ...model.contacts import Surface
 from ...model.mechanism import Mechanism, Named, one_set, resolve_parts
 from ...model.parts import GROUND, Placement
 from ...runtime.compiled import CompiledMechanism
+
+if TYPE_CHECKING:
+    from ...model.contacts import Contact
 
 # --- The plane on which points of balance lie: the ground under a mechanism ---
 
@@ -75,7 +78,7 @@ def plane_of(mechanism: Mechanism, surface: object = None, parameters: Sequence[
     return Plane(np.array(place.translation, dtype=float), R[:, 2], R[:, 0], R[:, 1], up, size)
 
 
-def _of_contacts(contacts: Any) -> Placement | None:
+def _of_contacts(contacts: Iterable[Contact]) -> Placement | None:
     """Return the placement of the plane that all contacts touch; None without contacts."""
     places = []
     for contact in contacts:

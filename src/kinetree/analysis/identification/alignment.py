@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ...runtime.compiled import CompiledMechanism
 from .base_parameters import BaseParameters
 from .equations import Measured, Rows, stacked
 from .estimates import Indices
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DELAY_GAIN = 25.0
 """The least fall of n log(residual^2), a statistic of chi-squared, by which a delay counts as found."""
@@ -244,7 +247,7 @@ def found_signs(
     return best
 
 
-def _matters(signs: Numbers, left: Numbers, best: Numbers) -> Any:
+def _matters(signs: Numbers, left: Numbers, best: Numbers) -> NDArray[np.bool_]:
     """Return for which joints the other sign fits worse [m], all others as they are."""
     own = best * best[0]
     out = np.ones(len(best), dtype=bool)

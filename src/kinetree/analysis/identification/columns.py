@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,11 @@ from ..joint_entries import as_list
 from ..loops.actuation import dofs, effort_weights, efforts
 from ..loops.constraints import ActingForces, Split, require_closed, singular_split
 from ..loops.tolerances import CONSISTENT
+
+if TYPE_CHECKING:
+    from ...algebra.scalars import Scalar
+    from ...algebra.vectors import Matrix, Vector
+    from ..loops.actuation import Weights
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ def dynamic_parameters(
     return np.array(out, dtype=float)
 
 
-def inertial(mass: Any, com: Any, inertia: Any) -> tuple:
+def inertial(mass: Scalar, com: Vector, inertia: Matrix) -> tuple:
     """Return the ten parameters of a body from its mass, center of mass and inertia about it (3x3)."""
     M = MassMatrix.of_body(mass, com, inertia)
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = M.inertia
@@ -142,7 +147,7 @@ def regressor(
     *,
     columns: str | Iterable[str] = (),
     actuated: str | Iterable[str] | None = None,
-    weights: Any = None,
+    weights: Weights | None = None,
     tol: float = CONSISTENT,
     **options: Any,
 ) -> Numbers:
@@ -173,7 +178,7 @@ def regressor(
     return _actuating(system, at, driven, weights) @ Y
 
 
-def _actuating(system: CompiledMechanism, at: Split, driven: list[int], weights: Any) -> Numbers:
+def _actuating(system: CompiledMechanism, at: Split, driven: list[int], weights: Weights | None) -> Numbers:
     """Return the matrix [..., nv, nv] from the torques of the open tree to those of the actuated joints."""
     nv = system.nv
     lead = at.rank.shape

@@ -65,7 +65,7 @@ def pseudo_inertia(pi: Numbers) -> Numbers:
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
-def parameters_of(P: Numbers) -> Numbers:
+def parameters_of(P: Any) -> Numbers:
     """Return the parameters [..., 10] of pseudo-inertias, the inverse of `pseudo_inertia`."""
     J = [[P[..., i, k] for k in range(4)] for i in range(4)]
     columns = (

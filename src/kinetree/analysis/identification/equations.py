@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from .base_parameters import BaseParameters
 from .columns import inertial, regressor
 from .estimates import Indices
 from .recordings import Recording, checked, pieces
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.interpolate import BSpline
 
 # --- Zero-phase filters, derivatives and delays of signals with even time steps ---
 
@@ -78,7 +82,7 @@ def check_cutoff(cutoff: float, rate: float) -> float:
 class Shifted:
     """A signal [n, k] that can be read at times between its samples."""
 
-    spline: Any
+    spline: BSpline
 
     @classmethod
     def of(cls, t: Numbers, x: Numbers) -> Shifted:
@@ -137,14 +141,14 @@ class Rows:
     loads: Numbers
     effort: Shifted
     raw: Numbers
-    use: Any
+    use: NDArray[np.bool_]
     cutoff: float | None
 
     def torque(self, delays: Numbers) -> Numbers:
         """Return the torques or currents that belong to the motion [n, m]."""
         return self.effort.at(self.t, delays) if delays.any() else self.raw
 
-    def part(self, keep: Any) -> Rows:
+    def part(self, keep: NDArray | slice) -> Rows:
         """Return some of the rows."""
         arrays = {n: getattr(self, n)[keep] for n in ("t", "q", "qd", "qdd", "W", "loads", "raw", "use")}
         return replace(self, **arrays)
@@ -221,7 +225,7 @@ class Measured:
         t, q, qd, qdd = (x[inside] for x in (t, q, qd, qdd))
         return Rows(which, t, q, qd, qdd, W, loads, signal, raw, use[inside], cutoff)
 
-    def _resting(self, q: Numbers, qd: Numbers, rate: float) -> Any:
+    def _resting(self, q: Numbers, qd: Numbers, rate: float) -> NDArray[np.bool_]:
         """Return where the measured joints rest [n, m]: where they hardly move in a while, before and after."""
         if "coulomb" not in self.base.columns or self.system.nq != self.system.nv:
             return np.zeros((len(q), len(self.driven)), dtype=bool)
@@ -260,7 +264,7 @@ def _turned(x: Recording, sign: Numbers, zero: Numbers) -> Recording:
     return replace(x, q=sign * x.q + zero, **rest)
 
 
-def saturated(effort: Numbers) -> Any:
+def saturated(effort: Numbers) -> NDArray[np.bool_]:
     """Return where efforts [n, m] stay at exactly their largest magnitude, as those of drives at their limit do."""
     size = np.abs(effort)
     capped = size >= (1.0 - 1e-9) * size.max(axis=0, initial=0.0)
@@ -271,7 +275,7 @@ def saturated(effort: Numbers) -> Any:
     return capped & (part > CAPPED) & (part < MOST_CAPPED) & (size.max(axis=0, initial=0.0) > 0.0)
 
 
-def _near(marked: Any, rows: int) -> Any:
+def _near(marked: NDArray[np.bool_], rows: int) -> NDArray[np.bool_]:
     """Return what is marked [n, m], and that many rows before and after it."""
     count = np.vstack([np.zeros((1, marked.shape[1]), dtype=int), np.cumsum(marked, axis=0)])
     n = np.arange(len(marked))

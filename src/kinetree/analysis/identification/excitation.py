@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +33,10 @@ from .base_parameters import BaseParameters, base_parameters
 from .columns import column_names, regressor
 from .identify import DEFAULT_COLUMNS
 from .recordings import Recording
+
+if TYPE_CHECKING:
+    from ...model.mechanism import Mechanism
+    from ...model.parts import Joint
 
 FREE_TURN = 2.5
 """The largest excursion [rad] of joints without limits of position; slides have that part of the mechanism's length."""
@@ -62,7 +66,7 @@ class Excitation(Displayed):
     the largest torque of the model, by joint.
     """
 
-    system: Any
+    system: CompiledMechanism
     base: BaseParameters
     joints: tuple[str, ...]
     period: float
@@ -178,7 +182,7 @@ class _Plan:
         """Return a random shape."""
         return rng.normal(size=(len(self.joints), 2 * (self.harmonics - 1) + 1)).ravel()
 
-    def coefficients(self, x: Numbers) -> tuple[tuple[Numbers, Numbers, Numbers], Any]:
+    def coefficients(self, x: Numbers) -> tuple[tuple[Numbers, Numbers, Numbers], Numbers | None]:
         """Return center, a and b of a shape, as large as limits allow, and the motion of all joints, or None."""
         m, n = len(self.joints), self.harmonics - 1
         shape = x.reshape(m, 2 * n + 1)
@@ -269,7 +273,7 @@ def _whole(
 
 
 def _limits(
-    system: CompiledMechanism, joints: tuple[str, ...], position: Any, velocity: Any, acceleration: Any
+    system: CompiledMechanism, joints: tuple[str, ...], position: object, velocity: object, acceleration: object
 ) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """Return bounds of positions, velocities and accelerations of the driven joints [m] each."""
     m = system.mechanism
@@ -307,7 +311,7 @@ def _limits(
     return low, high, speed, change
 
 
-def _given(given: Any, label: str, name: str, usual: float, most: float) -> float:
+def _given(given: object, label: str, name: str, usual: float, most: float) -> float:
     value = given.get(label) if isinstance(given, Mapping) else given
     if value is None:
         return usual
@@ -315,10 +319,10 @@ def _given(given: Any, label: str, name: str, usual: float, most: float) -> floa
     return min(found, most)
 
 
-def _bounded(joint: Any, k: int) -> bool:
+def _bounded(joint: Joint, k: int) -> bool:
     return any(len(x) > k and math.isfinite(float(x[k])) for x in (joint.limits.lower, joint.limits.upper))
 
 
-def _labels_of(m: Any, name: str) -> list[str]:
+def _labels_of(m: Mechanism, name: str) -> list[str]:
     own = m.v_slices[[j.name for j in m.joints].index(name)]
     return list(axis_labels(m, 1))[own]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +49,9 @@ from .estimates import Estimate, estimate, held
 from .estimates import undetermined as unknown_parameters
 from .recordings import Data, recordings_of
 
+if TYPE_CHECKING:
+    from ..loops.loads import Flags
+
 DEFAULT_COLUMNS = ("viscous", "coulomb", "offset", "armature")
 OTHER_SIZE = 4.0
 """The ratio of the model's torques to measured ones, or its inverse, from which these are those of motors."""
@@ -72,7 +76,7 @@ class Fit:
     t: Numbers
     measured: Numbers
     predicted: Numbers
-    use: Any
+    use: Flags
 
     @property
     def residual(self) -> Numbers:
@@ -145,7 +149,7 @@ class Identification(Displayed):
         """Return the same result with further findings before its own."""
         return replace(self, findings=(*findings, *self.findings))
 
-    def report(self, path: Any) -> Any:
+    def report(self, path: str | Path) -> Any:
         """Write a report as a page of HTML, with charts of torques and residuals of each joint; return the path."""
         return picture("identification_report")(self, path)
 
@@ -296,7 +300,7 @@ def identify(
 def _divided(
     measured: Measured,
     rows: list[Rows],
-    validation: Any,
+    validation: object,
     findings: list[str],
     frame: tuple[Numbers, Numbers] | None = None,
 ) -> tuple[list[Rows], list[Rows]]:
@@ -338,7 +342,7 @@ def _cut(rows: Rows, part: float) -> int:
     return int(np.searchsorted(moving, (1.0 - part) * moving[-1], side="right")) if len(moving) else 0
 
 
-def _gains(gains: Any, labels: list[str], mechanism: Mechanism) -> Numbers | None:
+def _gains(gains: object, labels: list[str], mechanism: Mechanism) -> Numbers | None:
     """Return given gains of the measured joints [m], or None."""
     if gains is None:
         return None

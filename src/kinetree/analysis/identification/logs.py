@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
 from ...runtime.compiled import CompiledMechanism
 from .recordings import Recording, repaired_rows, repaired_times, unwrapped
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 QUANTITIES = {
     "q": ("q", "pos", "position", "positions", "angle", "angles", "theta", "jointpos", "jointposition", "actpos"),
@@ -162,7 +165,7 @@ def _table(
     return head[:wide], _numbers(body, mark if sample.count(mark) else None, split, wide, comma)
 
 
-def _numbers(lines: list[str], mark: str | None, split: Any, wide: int, comma: bool) -> Numbers:
+def _numbers(lines: list[str], mark: str | None, split: Callable[[str], list[str]], wide: int, comma: bool) -> Numbers:
     """Return the numbers of rows: by NumPy's reader where all cells are numbers, and cell by cell otherwise."""
     if comma:
         lines = [x.replace(",", ".") for x in lines]
@@ -186,7 +189,7 @@ def _is_row(cells: Sequence[str], wide: int, comma: bool) -> bool:
     return len(cells) >= min(wide, 2) and len(known) > 1 and all(known)
 
 
-def _header(lines: list[str], split: Any, wide: int) -> list[str] | None:
+def _header(lines: list[str], split: Callable[[str], list[str]], wide: int) -> list[str] | None:
     """Return the names of columns: the line before the numbers, or the one before its units, joined with them."""
     rows = [[x.strip().strip("\"'") for x in _cells(line.lstrip("#% "), split, wide)] for line in lines]
     rows = [row for row in rows if len(row) >= max(2, wide - 1)]
@@ -198,7 +201,7 @@ def _header(lines: list[str], split: Any, wide: int) -> list[str] | None:
     return rows[-1]
 
 
-def _cells(line: str, split: Any, wide: int) -> list[str]:
+def _cells(line: str, split: Callable[[str], list[str]], wide: int) -> list[str]:
     """Return the names in a line of a header; where blanks separate, those before brackets belong to a name."""
     cells = split(line)
     if len(cells) != wide and split is str.split:
@@ -440,7 +443,7 @@ def _to_radians(
                 findings.append(f"{path.name}: velocities are in {SPEEDS[unit]}, positions in radians")
 
 
-def _likely_degrees(system: CompiledMechanism, q: Numbers, turning: Any) -> str:
+def _likely_degrees(system: CompiledMechanism, q: Numbers, turning: NDArray[np.bool_]) -> str:
     """Return the largest position that joints in radians are not likely to have, as text, or nothing."""
     largest = np.nanmax(np.abs(q), axis=0, initial=0.0)
     if float(largest[turning].max()) > TURNS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ...algebra.arrays import Numbers
 from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ...model.parts import Body
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BRIDGED = 4.0
 """The longest gap that is bridged by interpolation, in time steps; longer ones cut a recording."""
@@ -61,7 +64,7 @@ class Recording:
         return self.tau if self.tau is not None else self.current
 
 
-Data = Recording | Mapping[str, Any] | Iterable[Any]
+Data = Recording | Mapping[str, object] | Iterable[object]
 """A recording, its fields by name, a run, or several of them."""
 
 
@@ -250,7 +253,7 @@ def _evened(t: Numbers, arrays: dict[str, Numbers], name: str, findings: list[st
     return even
 
 
-def _fitted(t: Numbers, cuts: Any, count: Callable[[Numbers], Numbers]) -> Numbers:
+def _fitted(t: Numbers, cuts: NDArray, count: Callable[[Numbers], Numbers]) -> Numbers:
     """Return times between gaps as the straight lines through them over the number of steps."""
     out = t.copy()
     for a, b in pairwise([0, *cuts.tolist(), len(t)]):
@@ -269,7 +272,7 @@ def _roughness(t: Numbers, q: Numbers) -> float:
     return float(np.nanmean(np.minimum(off / size, 0.1)))
 
 
-def unwrapped(q: Numbers, turning: Any, labels: Sequence[str], name: str, findings: list[str]) -> Numbers:
+def unwrapped(q: Numbers, turning: NDArray[np.bool_], labels: Sequence[str], name: str, findings: list[str]) -> Numbers:
     """Return positions [rad] of joints that rotate without jumps of a revolution."""
     out, found = q.copy(), []
     for k in np.flatnonzero(turning).tolist():
@@ -319,7 +322,7 @@ def _fresh_rows(
     return t[kept], {n: x[kept] for n, x in arrays.items()}
 
 
-def _spikes(x: Numbers, least: float) -> Any:
+def _spikes(x: Numbers, least: float) -> NDArray[np.bool_]:
     """Return where signals [n, k] leave the running median of their neighbors for a few rows."""
     from scipy.ndimage import median_filter
 

@@ -90,7 +90,7 @@ def all_solutions(
     weights: ArrayLike | None = None,
     hold: str | Iterable[str] = (),
     limits: bool = True,
-    rng: Any = 0,
+    rng: int | np.random.Generator = 0,
     parameters: Named | None = None,
     **options: Any,
 ) -> AllSolutions:

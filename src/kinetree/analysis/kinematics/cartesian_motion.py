@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -170,7 +169,7 @@ def _followed(
     weights = np.array(used, dtype=float)
     _, units = loop_units(system.mechanism)
     rows, errors = [], []
-    guess: Any = q0
+    guess: ArrayLike | None = q0
     for k, (now, T) in enumerate(zip(path.t, path.poses, strict=True)):
         more = options if k == 0 else {"restarts": 0, **options}
         target = T if any(used[:3]) else T[:3, 3]

@@ -86,7 +86,7 @@ def angle_about(axis: Numbers, a: Numbers, b: Numbers) -> float:
     return float(np.arctan2(axis @ np.cross(a, b), a @ b))
 
 
-def feet(a: Screw, b: Screw) -> tuple[Numbers, Numbers]:
+def feet(a: Screw, b: Screw) -> tuple[Any, Any]:
     """Return the points of two axes that are nearest to each other; of parallel ones, across from the point of b."""
     between, c = b.point - a.point, float(a.axis @ b.axis)
     if 1.0 - c * c < 1e-18:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -162,7 +161,7 @@ class PoseSolution(Displayed):
 
 
 def positions_table(
-    system: CompiledMechanism, q: Numbers, position: Numbers, rotation: Numbers, reached: Any = None
+    system: CompiledMechanism, q: Numbers, position: Numbers, rotation: Numbers, reached: Mask | None = None
 ) -> Table:
     """Return positions [..., nq] and their errors, a row each, with the names of coordinates."""
     states = np.reshape(q, (-1, system.nq))

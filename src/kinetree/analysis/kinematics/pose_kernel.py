@@ -7,9 +7,10 @@ F and A are the inputs of the step. Rotations are in radians, lengths in units o
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...algebra.quaternions import from_matrix, logarithm, unsweep
 from ...algebra.scalars import is_number, where
@@ -27,7 +28,10 @@ from ...joints import kind
 from ...model.mechanism import Mechanism
 from ...model.scales import characteristic_length, loop_units
 
-Scalars = list[Any]
+if TYPE_CHECKING:
+    from ...algebra.scalars import Scalar
+
+Scalars = list[Scalar]
 
 
 @dataclass(frozen=True)
@@ -148,8 +152,8 @@ def _parts(T: Scalars) -> tuple[Matrix, Vector]:
     return to_matrix(T[4 * i : 4 * i + 3] for i in range(3)), (T[3], T[7], T[11])
 
 
-def _total(terms: Any) -> Any:
-    total: Any = 0.0
+def _total(terms: Iterable[Scalar]) -> Scalar:
+    total: Scalar = 0.0
     for x in terms:
         total = total + x
     return total
@@ -186,7 +190,7 @@ class DampedSteps:
             else:
                 dq[j] = self.x[j] * self.open[j]
 
-    def total(self, count: object, term: Any) -> Value:
+    def total(self, count: object, term: Callable[[Value], Value]) -> Value:
         """Write a sum of terms and return it."""
         self.sum.value = 0.0
         with self.k.loop(count) as i:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,9 @@ from .kinematics import LoopKinematics, Mask
 from .misfits import assemble_or_explain
 from .samples import FAR, NUDGES, STRIDE, Piece, Samples, starts
 from .tolerances import ASSEMBLED, CLOSED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # --- Closing of many positions at once: Newton's method in native code, from guesses or from the positions before.
 
@@ -197,7 +200,7 @@ class Batch:
         with np.errstate(all="ignore"):
             return np.asarray(self.system._with(name, check=False, **more)(*arrays), dtype=float)
 
-    def part(self, rows: Any) -> Batch:
+    def part(self, rows: NDArray | slice) -> Batch:
         """Return some samples of the batch."""
         own = None if self.parameters is None else self.parameters[rows]
         return Batch(self.system, self.base[rows], self.wanted[rows], self.at, self.degrees, own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from ...model.scales import loop_units, rate_sizes
 from ...runtime.compiled import CompiledMechanism
 from .samples import frame_pose, values_of
 from .tolerances import CONSISTENT, INDEPENDENT, REST
+
+if TYPE_CHECKING:
+    from ...algebra.scalars import Scalar
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def require_speeds(system: CompiledMechanism, J: Numbers, qd: Numbers, tol: floa
     )
 
 
-def size(mechanism: Mechanism, poses: Numbers, values: Mapping[str, Any]) -> Numbers:
+def size(mechanism: Mechanism, poses: Numbers, values: Mapping[str, Scalar]) -> Numbers:
     """Return a length of the mechanism [m]: the mean distance of the joints from their center, [...].
 
     It does not depend on the choice of cut joints.
@@ -168,7 +171,7 @@ class ActingForces:
     """A system with external wrenches [..., nb, 6] or None, the forces of the mechanism or not, and parameters."""
 
     system: CompiledMechanism
-    wrenches: Any = None
+    wrenches: ArrayLike | None = None
     forces: bool = True
     parameters: Numbers | None = None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -103,7 +102,7 @@ class Diagnosis(Displayed):
             "weakest hold": f"{self.closeness:.2g} of its usual value nearby (0 is singular)" if self.lasting else "-",
         }
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return everything as plain lists, numbers and texts, for JSON."""
         return {
             "mechanism": self.mechanism,

@@ -29,9 +29,9 @@ from .tolerances import ASSEMBLED
 
 def driven_motion(
     system: CompiledMechanism,
-    positions: Mapping[str, Any],
-    speeds: Mapping[str, Any] | None = None,
-    accelerations: Mapping[str, Any] | None = None,
+    positions: Mapping[str, ArrayLike],
+    speeds: Mapping[str, ArrayLike] | None = None,
+    accelerations: Mapping[str, ArrayLike] | None = None,
     *,
     actuated: str | Iterable[str] | None = None,
     forces: bool = True,
@@ -144,7 +144,7 @@ def _one_instant(
     return DrivenMotion(*(x if n in keep else None for n, x in zip(KEPT, found, strict=True)), closed=np.array(True))
 
 
-def _refuse_others(system: CompiledMechanism, native: NativeLoops, positions: Mapping[str, Any]) -> None:
+def _refuse_others(system: CompiledMechanism, native: NativeLoops, positions: Mapping[str, ArrayLike]) -> None:
     """Refuse driving joints that do not determine the motion, and mechanisms without programs."""
     m = system.mechanism
     if m.rolls:
@@ -166,7 +166,7 @@ def _refuse_others(system: CompiledMechanism, native: NativeLoops, positions: Ma
         )
 
 
-def _refuse(system: CompiledMechanism, samples: Samples, masks: Any, closed: Flags) -> None:
+def _refuse(system: CompiledMechanism, samples: Samples, masks: tuple[Mask, Mask], closed: Flags) -> None:
     """Raise the error of the first instant without numbers."""
     shape = prod(samples.runs), samples.steps
     found = np.where(closed.reshape(*shape, 1), 0.0, np.full(system.nq, np.nan))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,10 @@ from .instant_kernel import instant_kernel
 from .kinematics import LoopKinematics, Mask
 from .misfits import assemble_or_explain
 
-Scalars = list[Any]
+if TYPE_CHECKING:
+    from ...algebra.scalars import Scalar
+
+Scalars = list[Scalar]
 Given = dict[str, Scalars]
 Held = frozenset[int]
 
@@ -172,14 +175,14 @@ def _closer(mechanism: Mechanism, given: Given, held: Held, part: object = 1.0) 
     return displace(mechanism, given, [x * part for x in step]), residual
 
 
-def _speeds(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scalars, Any]:
+def _speeds(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scalars, Scalar]:
     qd = [x if k in held else 0.0 for k, x in enumerate(given["qd"])]
     tree = tree_maker(mechanism)(mechanism, given | {"qd": qd})
     pulls = closed.at_rest(tree, held)
     return _kept(qd, closed.velocities(pulls, qd), held), pulls.rank()
 
 
-def _accelerations(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scalars, Any]:
+def _accelerations(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scalars, Scalar]:
     qdd = [x if k in held else 0.0 for k, x in enumerate(given["qdd"])]
     make = tree_maker(mechanism)
     found = closed.closing_acceleration(make(mechanism, given | {"qdd": qdd}), held)
@@ -188,7 +191,7 @@ def _accelerations(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scal
 
 def _torques(
     mechanism: Mechanism, given: Given, driven: Held, forces: bool
-) -> tuple[Scalars, Scalars, Scalars, Any, Any]:
+) -> tuple[Scalars, Scalars, Scalars, Scalar, Scalar]:
     state = {name: x for name, x in given.items() if name != "multipliers"}
     if forces:
         state, torques = with_forces(mechanism, state)
@@ -206,13 +209,13 @@ def _kept(given: Scalars, found: Scalars, held: Held) -> Scalars:
     return [a if k in held else b for k, (a, b) in enumerate(zip(given, found, strict=True))]
 
 
-def _gap(mechanism: Mechanism, residual: Scalars) -> Any:
+def _gap(mechanism: Mechanism, residual: Scalars) -> Scalar:
     """Return the largest residual, in units of the length."""
     units = loop_units(mechanism)[0].tolist()
     return largest([x * (1.0 / u) for x, u in zip(residual, units, strict=True)])
 
 
-def _ratio(mechanism: Mechanism, rates: Scalars, qd: Scalars, qdd: Scalars | None = None) -> Any:
+def _ratio(mechanism: Mechanism, rates: Scalars, qd: Scalars, qdd: Scalars | None = None) -> Scalar:
     """Return the largest rate of an equation relative to the size of the motion there: see `scales.rate_sizes`."""
     units, sizes = loop_units(mechanism)[0].tolist(), _sizes(mechanism, qd, qdd)
     return largest(
@@ -248,7 +251,7 @@ class NativeLoops:
     def of(cls, system: CompiledMechanism, held: Mask | Sequence[int]) -> NativeLoops:
         """Return the programs that the system keeps for degrees of freedom, given by a mask or by their entries."""
         if isinstance(held, np.ndarray):
-            key: Any = held.tobytes()
+            key: bytes = held.tobytes()
             return system._parts.part(("native loops", key), lambda: cls.of(system, np.flatnonzero(held).tolist()))
         places = frozenset(held)
         return system._parts.part(("native loops", places), lambda: cls(system, places))
@@ -282,7 +285,7 @@ class NativeLoops:
     def close(self, *arrays: object) -> tuple[Numbers, Numbers]:
         """Return positions that Newton's method finds from q [n, nq], and their gaps [n], NaN where q is not finite."""
 
-        def make() -> Any:
+        def make() -> np.ufunc:
             return native_kernel(closing_kernel(newton_program(self.system.mechanism, self.held)))
 
         with np.errstate(all="ignore"):
@@ -302,7 +305,7 @@ class NativeLoops:
     ) -> tuple[Numbers, ...]:
         """Return tau, multipliers, missing torques, the largest torque, the openings of the loops, and the rank."""
 
-        def make(m: Any) -> Program:
+        def make(m: Mechanism) -> Program:
             return torques_program(m, self.held, forces=forces, wrenches=wrenches)
 
         return self._call(("torques", forces, wrenches), make, arrays, (*out, None, None, None) if out else None)
@@ -312,7 +315,7 @@ class NativeLoops:
     ) -> tuple[Numbers, ...]:
         """Return q, qd, qdd, tau (unless driven is None), gaps and rank of a motion of the held degrees of freedom."""
 
-        def make(m: Any) -> Program:
+        def make(m: Mechanism) -> Program:
             return motion_program(m, self.held, driven, forces=forces)
 
         return self._call(("motion", driven, forces), make, arrays, out)
@@ -330,7 +333,7 @@ class NativeLoops:
         return self.system._parts.part(("native loops", self.held, "instant", driven, forces), make)
 
     def _call(
-        self, key: object, make: Callable[[Any], Program], arrays: tuple, out: tuple | None = None
+        self, key: object, make: Callable[[Mechanism], Program], arrays: tuple, out: tuple | None = None
     ) -> tuple[Numbers, ...]:
         compiled = self.system._parts.part(
             ("native loops", self.held, key), lambda: native(make(self.system.mechanism))
@@ -348,7 +351,7 @@ def loads_of(
     """
     idle = idle_equations(system)
 
-    def make() -> Any:
+    def make() -> tuple[Callable[..., Any], list[int]]:
         program, places = loads_program(system.mechanism, idle, ranks, forces=forces, wrenches=wrenches)
         return native(program), places
 

@@ -40,7 +40,7 @@ def independent(
 
 
 def consistent_speeds(
-    system: CompiledMechanism, q: ArrayLike, speeds: Mapping[str, Any], *, parameters: Named | None = None
+    system: CompiledMechanism, q: ArrayLike, speeds: Mapping[str, ArrayLike], *, parameters: Named | None = None
 ) -> Numbers:
     """Return qd [..., nv] with J qd = 0 and the given velocities by joint or axis [rad/s, m/s].
 
@@ -62,7 +62,7 @@ def consistent_accelerations(
     system: CompiledMechanism,
     q: ArrayLike,
     qd: ArrayLike,
-    accelerations: Mapping[str, Any],
+    accelerations: Mapping[str, ArrayLike],
     *,
     parameters: Named | None = None,
 ) -> Numbers:
@@ -106,7 +106,7 @@ def closed_position(loops: LoopKinematics, q: ArrayLike | None) -> Numbers:
 def _each(
     system: CompiledMechanism,
     arrays: Mapping[str, Any],
-    given: Mapping[str, Any],
+    given: Mapping[str, ArrayLike],
     parameters: Named | None,
     one: Callable[..., Numbers],
     many: Callable[..., tuple[Numbers, Mask]],
@@ -144,7 +144,7 @@ def _each(
 
 
 def _solved(
-    loops: LoopKinematics, q: Numbers, bias: Any, given: dict[int, float], what: str, size: float = 0.0
+    loops: LoopKinematics, q: Numbers, bias: Numbers | float, given: dict[int, float], what: str, size: float = 0.0
 ) -> Numbers:
     """Return x with J x + bias = 0 and the given entries; of several, the smallest in the norm of I.
 

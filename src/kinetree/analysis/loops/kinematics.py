@@ -7,9 +7,10 @@ comparable with those in radians, for mechanisms of any size.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,9 @@ from ...model.mechanism import Closure, Mechanism, one_set, resolve_parts
 from ...model.scales import characteristic_length, loop_units
 from ...runtime.compiled import CompiledMechanism
 from .tolerances import CLOSED
+
+if TYPE_CHECKING:
+    from ...algebra.scalars import Scalar
 
 Mask = NDArray[np.bool_]
 
@@ -120,7 +124,7 @@ class LoopKinematics:
         return out
 
     @cached_property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Mapping[str, Scalar]:
         """The values of all parameters by name."""
         if self.parameters is None or not self.mechanism.free_parameters:
             return self.mechanism.values()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from ...model.topology import path
 from ...runtime.compiled import CompiledMechanism
 from .constraints import Split, singular_split
 from .samples import frame_pose, matrix, values_of
+
+if TYPE_CHECKING:
+    from ...model.parts import Loop
 
 Compliances = Mapping[str, float | Sequence[float]]
 """Compliance by the name of a joint or loop: a number, or six for [n; f] in the axes of the child (of frame b).
@@ -143,7 +146,7 @@ def _compliances(mechanism: Mechanism, given: Compliances, other: float) -> Numb
     return out
 
 
-def _pulls(mechanism: Mechanism, poses: Numbers, loop: Any) -> tuple[Numbers, Numbers]:
+def _pulls(mechanism: Mechanism, poses: Numbers, loop: Loop) -> tuple[Numbers, Numbers]:
     """Return b's origin [..., 3] and the wrenches there of unit multipliers, in the ground's axes, [..., 6, k]."""
     turn = matrix(loops.frame(loop), poses.shape[:-3])
     a = frame_pose(mechanism, poses, loop.body_a, loop.placement_a)

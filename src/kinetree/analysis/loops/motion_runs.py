@@ -114,7 +114,7 @@ class Runner:
         shown = range(samples.steps) if self.course is None else self.course.shown
         rows = {step: n for n, step in enumerate(shown)}
         count, sizes = prod(samples.runs), {"q": self.system.nq, "qd": nv, "qdd": nv, "tau": nv}
-        whole: dict[str, Any] = {name: np.empty((len(rows), count, sizes[name])) for name in keep}
+        whole: dict[str, Numbers] = {name: np.empty((len(rows), count, sizes[name])) for name in keep}
         closed = np.zeros((len(rows), count), dtype=bool)
         names = KINEMATIC if self.driven is None else KEPT
         for piece in samples.pieces():
@@ -147,7 +147,9 @@ class Runner:
         zeros = np.broadcast_to(0.0, (piece.count, self.system.nv))
         motion = [piece.placed(name, zeros) for name in ("speeds", "accelerations")]
 
-        def evaluate(part: Batch, start: Numbers, rows: Any, out: tuple | None = None) -> tuple[Any, Flags]:
+        def evaluate(
+            part: Batch, start: Numbers, rows: NDArray | slice, out: tuple | None = None
+        ) -> tuple[list[Numbers], Flags]:
             arrays = with_parameters((start, part.wanted, *(x[rows] for x in motion)), part.parameters)
             with np.errstate(all="ignore"):
                 *found, gap, rank = kernel(*arrays) if out is None else kernel(*arrays, out=out)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from ...model.mechanism import Mechanism
 from ...model.parts import GROUND, Placement
 from ..joint_entries import Placed
 from .kinematics import LoopKinematics, Mask
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...algebra.scalars import Scalar
 
 CHUNK = 2048
 """Samples per native call: the arrays of a call stay in the cache, and the time of the call itself is negligible."""
@@ -37,7 +42,9 @@ class Samples:
     motion: bool = False
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Any], entries: Mapping[str, Placed], *, motion: bool = False) -> Samples:
+    def of(
+        cls, arrays: Mapping[str, ArrayLike | None], entries: Mapping[str, Placed], *, motion: bool = False
+    ) -> Samples:
         """Return samples of whole arrays [..., n], and of numbers [..., n] by their entries in such arrays."""
         given = {name: np.asarray(x, dtype=float) for name, x in arrays.items() if x is not None}
         shapes = [(name, x.shape[:-1], ()) for name, x in given.items()]
@@ -128,7 +135,7 @@ def _padded(x: Numbers, lead: tuple[int, ...]) -> Numbers:
 # --- Frames of bodies at many states, whose placements may depend on free parameters ---
 
 
-def values_of(mechanism: Mechanism, parameters: Numbers | None) -> Mapping[str, Any]:
+def values_of(mechanism: Mechanism, parameters: Numbers | None) -> Mapping[str, Scalar]:
     """Return the values of all parameters by name; those of sets of parameters [..., np] as columns."""
     if parameters is None:
         return mechanism.values()
@@ -149,7 +156,7 @@ def frame_pose(mechanism: Mechanism, poses: Numbers, body: str, placement: Place
     return poses[..., mechanism.body_indices[body], :, :] @ own
 
 
-def matrix(rows: Any, lead: tuple[int, ...]) -> Numbers:
+def matrix(rows: Sequence[Sequence[ArrayLike]], lead: tuple[int, ...]) -> Numbers:
     """Return rows of numbers and columns as an array: [n, m], or [..., n, m] if there are columns."""
     entries = [[plain(x) for x in row] for row in rows]
     if all(np.ndim(x) == 0 for row in entries for x in row):

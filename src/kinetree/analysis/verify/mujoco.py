@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -15,6 +15,9 @@ from ...joints import ROTATION, TRANSLATION, kind
 from ...model.mechanism import Mechanism, resolve_parts
 from ...model.parts import Placement
 from .comparisons import Answers, NotRun, Solver, State
+
+if TYPE_CHECKING:
+    pass
 
 mujoco: Any = import_module("mujoco")
 

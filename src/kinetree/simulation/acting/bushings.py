@@ -9,8 +9,9 @@ is the exact slope -V^-T(p) G p, and V^-T(p) = V^-1(-p). For small rotations it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...algebra import quaternions
 from ...algebra.scalars import Scalar
@@ -19,6 +20,9 @@ from ...errors import argument
 from ..arguments import coefficients, spread
 from .instants import Instant
 from .joint_forces import number_in
+
+if TYPE_CHECKING:
+    from ...algebra.vectors import Matrix
 
 COEFFICIENTS = ("stiffness", "damping", "torsional_stiffness", "torsional_damping")
 
@@ -66,7 +70,7 @@ class Bushing:
         k, g = number_in(now, self.stiffness), number_in(now, self.torsional_stiffness)
         return 0.5 * (dot(e, _product(k, e)) + dot(turn, _product(g, turn)))
 
-    def _pose(self, now: Instant) -> tuple[Any, Vector, Vector]:
+    def _pose(self, now: Instant) -> tuple[Matrix, Vector, Vector]:
         """Return the rotation of frame a, and position and rotation vector of frame b in frame a."""
         (a, place), (b, at) = self._origin(now, self.frame_a), self._origin(now, self.frame_b)
         R, other = (self._axes(now, name) for name in (self.frame_a, self.frame_b))
@@ -78,11 +82,11 @@ class Bushing:
         frame = now.mechanism.frame(name)
         return frame.body, number_in(now, frame.placement.translation)
 
-    def _axes(self, now: Instant, name: str) -> Any:
+    def _axes(self, now: Instant, name: str) -> Matrix:
         """Return the rotation of a frame, to the axes of the ground."""
         frame = now.mechanism.frame(name)
         return matmul(now.orientation(frame.body), number_in(now, frame.placement.rotation))
 
 
-def _product(diagonal: Any, x: Vector) -> Vector:
+def _product(diagonal: Sequence[Scalar], x: Vector) -> Vector:
     return (diagonal[0] * x[0], diagonal[1] * x[1], diagonal[2] * x[2])

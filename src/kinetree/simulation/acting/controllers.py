@@ -1,5 +1,9 @@
 """Controllers: torques as functions of time and state, compiled together with the mechanism.
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike
+
 Each is a frozen object with `torque(now)`. Gains are one number, or one per degree of freedom. They may be expressions
 of the parameters of the mechanism. Controllers that compare coordinates require joints with as many coordinates as
 velocities.
@@ -223,7 +227,7 @@ class TorqueFunction:
     PythonControl can.
     """
 
-    function: Callable[[Any, list[Scalar], list[Scalar]], Iterable[Scalar]]
+    function: Callable[[Scalar, list[Scalar], list[Scalar]], Iterable[Scalar]]
 
     def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
@@ -238,7 +242,7 @@ class TorqueFunction:
         return tau
 
 
-def _scratch(now: Instant) -> tuple[Any, list[Scalar], list[Scalar]]:
+def _scratch(now: Instant) -> tuple[Scalar, list[Scalar], list[Scalar]]:
     """Return (t, q, qd) of a trace that is discarded."""
     trace = Trace()
     t, q, qd = ([trace.input(g, k) for k in range(n)] for g, n in enumerate((1, len(now.q), len(now.qd))))
@@ -317,7 +321,7 @@ class _Actuation:
 class _Errors:
     """The reference minus the state, and the gains: one entry per driven degree of freedom."""
 
-    def __init__(self, now: Instant, controller: Any) -> None:
+    def __init__(self, now: Instant, controller: PD | PDGravity | ComputedTorque) -> None:
         who = type(controller).__name__
         given = [name for name in ("joints", "actuated") if hasattr(controller, name)]
         names = next((x for x in (getattr(controller, name) for name in given) if x is not None), None)
@@ -330,7 +334,7 @@ class _Errors:
         self.qd = [want - now.qd[k] for want, k in zip(qd, self.labels, strict=True)]
 
 
-def _read_gains(controller: Any) -> None:
+def _read_gains(controller: PD | PDGravity | ComputedTorque) -> None:
     who = type(controller).__name__
     object.__setattr__(controller, "k", coefficients(controller.k, argument("k", who, "")))
     object.__setattr__(controller, "c", coefficients(controller.c, argument("c", who, "")))
@@ -406,7 +410,7 @@ class ActuatorControl:
         return tau
 
 
-def _by_name(given: Mapping[str, Any], names: list[str]) -> list[float]:
+def _by_name(given: Mapping[str, float], names: list[str]) -> list[float]:
     """Return a control per actuator, zero for those that are not named."""
     for name in given:
         if name not in names:

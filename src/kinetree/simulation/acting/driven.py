@@ -75,7 +75,7 @@ class DrivenControl:
         return [0.0] * now.mechanism.nv if self.controller is None else list(self.controller.torque(now))
 
 
-def combine_controls(mechanism: Mechanism, controllers: Sequence[Scalar]) -> Any:
+def combine_controls(mechanism: Mechanism, controllers: Sequence[Controller]) -> Any:
     """Return one controller for a run; those of a list act together, with all driven joints in one DrivenControl."""
     motions = [motion for c in controllers if isinstance(c, Driven) for motion in c.motions]
     others = [c for c in controllers if not isinstance(c, Driven)]
@@ -89,7 +89,7 @@ def combine_controls(mechanism: Mechanism, controllers: Sequence[Scalar]) -> Any
     return DrivenControl(_drives(mechanism, motions), rest) if motions else rest
 
 
-def _names(joint: Any) -> tuple[Scalar, ...]:
+def _names(joint: object) -> tuple[Scalar, ...]:
     return joint if isinstance(joint, tuple) else (joint,)
 
 

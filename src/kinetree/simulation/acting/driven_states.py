@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..closing import Closer
 from ..run_states import Run
 from .drives import Drives, drives_of
 from .sampled import parts_of
+
+if TYPE_CHECKING:
+    pass
 
 SAME = 1e-6
 """The largest difference between a start and a drive [rad, m, rad/s, m/s], above the rounding of printed numbers;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ...algebra.scalars import Scalar
 from ...algebra.vectors import Vector
@@ -76,7 +75,7 @@ class Drives:
         return replace_entries([0.0] * count, self.v, self.at(t)[2])
 
 
-def drives_of(control: Any) -> Drives | None:
+def drives_of(control: object) -> Drives | None:
     """Return the driven degrees of freedom of the control of a run; None without any."""
     return getattr(control, "drives", None)
 

@@ -96,7 +96,7 @@ def _places(sparsity: Any) -> list[int]:
     return [int(k) for k in sparsity.find()]
 
 
-def _nonzero(c: Any, yes: Any, no: Any) -> Any:
+def _nonzero(c: Scalar, yes: Scalar, no: Scalar) -> Scalar:
     return where(0.0 < c, yes, where(c < 0.0, yes, no))
 
 
@@ -116,7 +116,7 @@ def _power(x: Scalar, exponent: Scalar) -> Scalar:
 SHARED = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.ATAN2, *FUNCTIONS)
 """The operations that have the same names in CasADi."""
 
-KNOWN: dict[str, Callable[..., Any]] = {f"OP_{op.name}": partial(apply, op) for op in SHARED} | {
+KNOWN: dict[str, Callable[..., Scalar]] = {f"OP_{op.name}": partial(apply, op) for op in SHARED} | {
     "OP_ASSIGN": lambda x: x,
     "OP_SQ": lambda x: x * x,
     "OP_TWICE": lambda x: x + x,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...algebra.scalars import Scalar, where
 from ...algebra.spatial import Wrench
@@ -22,6 +22,9 @@ from ...model.mechanism import Mechanism
 from ...model.parts import GROUND
 from ..closing import close_from_locked, guard_accelerations
 from .drives import Drives, driven_of, replace_entries
+
+if TYPE_CHECKING:
+    pass
 
 Scalars = Sequence[Scalar]
 
@@ -64,7 +67,7 @@ class Instant:
         self.tau: list[Scalar] = [0.0] * mechanism.nv
         self.control: list[Scalar] = [0.0] * mechanism.nv  # the share of control in tau
         self.given = {} if given is None else given
-        self.offsets: dict[str, Any] = {}  # of driven couplings
+        self.offsets: dict[str, Scalar] = {}  # of driven couplings
         self._parameters = parameters
         self._wrenches: dict[str, Wrench] = {}
 

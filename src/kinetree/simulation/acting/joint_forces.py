@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._support.checks import positive
 from ...algebra.scalars import Scalar
@@ -21,6 +21,10 @@ from ...model.mechanism import Mechanism, resolve_parts
 from ..arguments import Coefficient, coefficient, coefficients, spread
 from .instants import Force, Instant
 from .smooth import soft_ramp
+
+if TYPE_CHECKING:
+    from ...compiler.lower.tree_records import Record
+    from ...model.parts import Joint
 
 SOFTNESS = 1e-3
 """The default distance over which a stop reaches its full stiffness [rad, m]."""
@@ -147,7 +151,7 @@ class JointStops:
                     x, v = sign * (i.q[at] - limit), sign * i.qd[at]
                     yield i.labels[at], stiffness[at], damping[at], x, v, sign
 
-    def _records(self, now: Instant) -> list[Scalar]:
+    def _records(self, now: Instant) -> list[Any]:
         if self.joint is None:
             return [i for i in now.tree.records if has_limits(i.joint) and not is_modes(i.joint)]
         i = record(now, self.joint, "JointStops")
@@ -192,7 +196,7 @@ class Transmission:
         """Return the stored energy [J]."""
         return self._law(now, *self._records(now))[1]
 
-    def _law(self, now: Instant, a: Any, b: Any) -> tuple[Scalar, Scalar]:
+    def _law(self, now: Instant, a: Record, b: Record) -> tuple[Scalar, Scalar]:
         numbers = number_in(now, (self.stiffness, self.damping, self.backlash))
         return transmission(a.q[0] - b.q[0], a.qd[0] - b.qd[0], *numbers)
 
@@ -219,7 +223,7 @@ def passive(mechanism: Mechanism, *, slip_speed: float = SLIP_SPEED) -> list[For
     return out
 
 
-def has_limits(joint: Any) -> bool:
+def has_limits(joint: Joint) -> bool:
     """Return whether a joint has a finite limit of a coordinate."""
     bounds = (*joint.limits.lower, *joint.limits.upper)
     return any(not isinstance(x, float | int) or math.isfinite(x) for x in bounds)
@@ -242,6 +246,6 @@ def number_in(now: Instant, x: Any) -> Any:
     return resolve_parts(x, now.mechanism.values(now.inputs().get("parameters")))
 
 
-def per_dof(now: Instant, i: Any, values: Sequence[Scalar], key: str) -> tuple[Scalar, ...]:
+def per_dof(now: Instant, i: Record, values: Sequence[Scalar], key: str) -> tuple[Scalar, ...]:
     """Return one resolved number per degree of freedom of a joint."""
     return number_in(now, spread(values, i.kind.NV, argument(key, repr(i.joint.name))))

@@ -26,6 +26,7 @@ from .joint_forces import require_flat
 from .references.table import Table, piecewise
 
 if TYPE_CHECKING:
+    from ...model.mechanism import Named
     from ...results.trajectory import Trajectory
 
 AT_REST = 1e-6
@@ -61,7 +62,7 @@ class LQR(tables.Displayed):
         joints: str | Sequence[str] | None = None,
         dt: float | None = None,
         forces: bool = True,
-        parameters: Any = None,
+        parameters: Named | None = None,
     ) -> None:
         """Compute the gains at rest at coordinates q [nq].
 
@@ -160,7 +161,9 @@ def _position(system: System, q: ArrayLike) -> Numbers:
     return position
 
 
-def driven_joints(system: System, q: Numbers, joints: Any, parameters: Any) -> tuple[int, ...]:
+def driven_joints(
+    system: System, q: Numbers, joints: str | Sequence[str] | None, parameters: Named | None
+) -> tuple[int, ...]:
     """Return the driven degrees of freedom."""
     if joints is None:
         return tuple(system.independent(q, parameters=parameters).at) if system.closures else tuple(range(system.nv))
@@ -175,7 +178,9 @@ def driven_joints(system: System, q: Numbers, joints: Any, parameters: Any) -> t
     return places
 
 
-def _holding(system: System, q: Numbers, driven: tuple[int, ...], R: Numbers, forces: bool, parameters: Any) -> Numbers:
+def _holding(
+    system: System, q: Numbers, driven: tuple[int, ...], R: Numbers, forces: bool, parameters: Named | None
+) -> Numbers:
     """Return the torques u of the driven joints that hold the mechanism at rest, with the least u^T R u.
 
     With R = L L^T and u = L^-T y, the shortest y is wanted. InputError if no torques hold it.

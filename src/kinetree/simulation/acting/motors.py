@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from .references import Reference
 from .smooth import clip, smooth_sign, where
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from ...system import System
 
 COMMANDS = ("torque", "current", "voltage")
@@ -72,7 +74,7 @@ class MotorControl:
     constant `response` [s] of a current loop. A voltage is reduced so that the current stays within its limit.
     """
 
-    control: Any
+    control: Controller
     _: KW_ONLY
     command: str = "torque"
     response: float = 1e-3
@@ -237,7 +239,7 @@ class AtMotors:
         return _torques(self.controller, now, *_rigid(now.mechanism))
 
 
-def elastic_start(system: System, q: Any) -> Numbers:
+def elastic_start(system: System, q: ArrayLike) -> Numbers:
     """Return coordinates [..., nq] of a robot with elastic joints at rest, from those of the robot with rigid joints.
 
     Every motor stands where its spring holds the weight: the joints have the positions q, and are in equilibrium while

@@ -262,7 +262,7 @@ class GroundForce:
         return 0.0, 0.0, 1.0
 
 
-def _direction(x: Any, what: str) -> Vector:
+def _direction(x: object, what: str) -> Vector:
     """Return a direction from a letter, or from three numbers or expressions that are not all zero."""
     if isinstance(x, str):
         return axis_of(x, what)  # type: ignore[return-value]

@@ -123,7 +123,7 @@ def _conversion(name: str, convert: Callable, mechanism: Mechanism, own: frozens
     return Program.of_trace(name, inputs, outputs, trace, [q, qd])
 
 
-def _own(mechanism: Mechanism, control: Any, loops: Loops | None) -> frozenset[int]:
+def _own(mechanism: Mechanism, control: Controller | None, loops: Loops | None) -> frozenset[int]:
     """Return the degrees of freedom that are not centered: driven ones, or all where loops determine some."""
     if isinstance(loops, Minimal):
         return frozenset(range(mechanism.nv))
@@ -180,7 +180,7 @@ def measure_program(
     mechanism: Mechanism,
     forces: Sequence[Force],
     control: Controller | None,
-    function: Callable[[Instant], Any],
+    function: Callable[[Instant], Scalar],
     *,
     loops: Loops | None = None,
 ) -> Program:
@@ -249,14 +249,16 @@ def apply_forces(
     return now
 
 
-def _accelerations(now: Instant, control: Any, loops: Loops | None = None) -> list[Scalar]:
+def _accelerations(now: Instant, control: Controller | None, loops: Loops | None = None) -> list[Scalar]:
     """Return qdd; gaps of loops decay if they are kept closed so, unless joints are driven."""
     if (drives := drives_of(control)) is not None:
         return now.driven_accelerations(drives)
     return now.accelerations(loops.rate if isinstance(loops, Baumgarte) else 0.0)
 
 
-def _centered_accelerations(now: Instant, control: Any, loops: Loops | None, own: frozenset[int]) -> list[Scalar]:
+def _centered_accelerations(
+    now: Instant, control: Controller | None, loops: Loops | None, own: frozenset[int]
+) -> list[Scalar]:
     """Return the rates of the velocities of a centered state."""
     rate = loops.rate if isinstance(loops, Baumgarte) else 0.0
     return now.centered_accelerations(rate, drives_of(control), own)

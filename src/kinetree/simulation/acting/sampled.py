@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from .controllers import Saturated, Sum
 from .driven import Driven, DrivenControl, combine_controls
 from .instants import Controller, Instant, trace_function
 from .references import sampled
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class PythonControl:
     nothing between calls.
     """
 
-    function: Callable[[float, np.ndarray, np.ndarray], Any]
+    function: Callable[[float, np.ndarray, np.ndarray], ArrayLike]
     rate: float | None = None
     outside: ClassVar[bool] = True
     """The torques are computed outside of the compiled rates."""
@@ -146,7 +149,7 @@ def _described(error: Exception) -> str:
 # --- The reference that a controller follows, at given times ---
 
 
-def sample_reference(mechanism: Mechanism, control: Any, times: np.ndarray) -> np.ndarray | None:
+def sample_reference(mechanism: Mechanism, control: object, times: np.ndarray) -> np.ndarray | None:
     """Return the reference of a controller [nt, nq], NaN for joints that are not driven; None without a reference."""
     control = combine_controls(mechanism, (control,)) if isinstance(control, Driven) else control
     if isinstance(control, DrivenControl):
@@ -179,7 +182,7 @@ def _driven(mechanism: Mechanism, control: DrivenControl, times: np.ndarray) -> 
     return out
 
 
-def parts_of(control: Any) -> list[Scalar]:
+def parts_of(control: object) -> list[Scalar]:
     """Return the controllers inside Sum, Saturated, Sampled and beside driven joints."""
     if isinstance(control, Sum):
         return [part for c in control.controllers for part in parts_of(c)]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...compiler.ir.program import Array
 from ...compiler.lanes.expressions import Block, Builder, Value
 from ...compiler.lanes.form import Kind
 from .cone_programs import BOUND, GRIP, IMPULSE
+
+if TYPE_CHECKING:
+    from ...compiler.lanes.expressions import Index
 
 TURNS = 3
 """The number of corrections of a slip in a sweep. It converges together with the sweeps."""
@@ -21,13 +24,13 @@ class Entries:
         """Refer to the block."""
         self.block, self.first = block, first
 
-    def __getitem__(self, index: object) -> Value:
+    def __getitem__(self, index: Index) -> Value:
         return self.block[self._at(index)]
 
-    def __setitem__(self, index: object, value: object) -> None:
+    def __setitem__(self, index: Index, value: object) -> None:
         self.block[self._at(index)] = value
 
-    def _at(self, index: Any) -> Any:
+    def _at(self, index: Index) -> Index:
         return index + self.first if self.first else index
 
 
@@ -56,12 +59,12 @@ class LaneCone:
         self.grip = Entries(found, starts[GRIP]) if GRIP in starts else None
 
     @property
-    def count(self) -> Any:
+    def count(self) -> Index:
         """The number of contacts."""
         return self.most_contacts if self._used is None else self._used.value
 
     @property
-    def rows(self) -> Any:
+    def rows(self) -> Index:
         """The number of rows of W."""
         return self.count * 3
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import contact_geometry as contact_kinds
 from ...algebra.propagation import Propagation
@@ -37,6 +37,9 @@ from ..acting.instants import Controller, Force
 from ..acting.rates import rate_inputs
 from .rates import REST, allowance, step_motion
 from .slots import BODY, CHANGE, PIVOT, ManyContacts, Path
+
+if TYPE_CHECKING:
+    pass
 
 
 def many_contacts(
@@ -189,7 +192,7 @@ def _record(moves: bool, sorts: Sequence[Sort]) -> tuple[Array, ...]:
 @dataclass(frozen=True)
 class _Restitution:
     law: str
-    restitution: Any
+    restitution: Scalar
 
 
 def _laws(sort: Sort, moves: bool, sorts: Sequence[Sort]) -> tuple[Program, Program]:

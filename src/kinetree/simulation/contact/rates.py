@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...algebra.scalars import Scalar, absolute, is_number, maximum, where
 from ...compiler.ir.operations import Op
@@ -40,6 +40,9 @@ from ..acting.rates import apply_forces, kept_by_closing, rate_inputs
 from .cone_programs import GRIP, IMPULSE, cone_inputs
 from .restitution import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES, expands, leaving_velocity
 from .slots import CHANGE
+
+if TYPE_CHECKING:
+    pass
 
 OPENING = 0.2
 """The part of a gap below zero that is opened within a step of length dt.
@@ -125,7 +128,7 @@ def step_motion(
     mechanism: Mechanism,
     trace: Trace,
     inputs: list[Array],
-    given: dict[str, Any],
+    given: dict[str, list[Scalar]],
     forces: Sequence[Force],
     control: Controller | None,
     dtype: str,
@@ -200,7 +203,13 @@ class Allowance:
 
 
 def allowance(
-    contact: Any, gap: Scalar, velocity: Sequence[Scalar], change: Sequence[Scalar], size: Scalar, h: Scalar, dt: Scalar
+    contact: Any,
+    gap: Scalar,
+    velocity: Sequence[Scalar],
+    change: Sequence[Scalar],
+    size: Scalar,
+    h: Scalar,
+    dt: Scalar,
 ) -> Allowance:
     """Return what the laws of a contact allow, for its velocity before the step and the change by forces."""
     e, rate, pressing = contact.restitution, velocity[0], -change[0]

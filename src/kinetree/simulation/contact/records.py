@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from ..run_states import Run
 from .cone_problem import largest_residuals
 from .modes import Mode, feasible
 from .touching import Coefficients, motion_of_contacts
+
+if TYPE_CHECKING:
+    from ...results.columns import Source
+    from .touching import State
 
 KINDS = ("impact", "stick", "slip", "lift-off", "rest", "end of surface")
 """The kinds of events of contacts; "rest" is the end of infinitely many bounces."""
@@ -97,7 +101,7 @@ class Records:
         return np.array([x[name] for x in self.samples])
 
 
-def residuals(given: Coefficients, mode: Mode, state: Any, found: Any) -> np.ndarray:
+def residuals(given: Coefficients, mode: Mode, state: State, found: Any) -> np.ndarray:
     """Return the residuals of Signorini's conditions, of the cone, and of Coulomb's law at a state, without units.
 
     Depths are relative to the characteristic length. Forces and velocities of closed contacts are those of
@@ -120,7 +124,7 @@ def residuals(given: Coefficients, mode: Mode, state: Any, found: Any) -> np.nda
 # --- Results of contacts at the samples of runs: forces, gaps, residuals, events, and the wrenches on the bodies.
 
 
-def contact_fields(problem: Problem, run: Run, records: Sequence[Records], others: object) -> dict[str, Any]:
+def contact_fields(problem: Problem, run: Run, records: Sequence[Records], others: Source) -> dict[str, object]:
     """Return the fields of a Trajectory that contacts determine; samples after a failure are NaN.
 
     `others` computes the wrenches of the other forces.
@@ -142,11 +146,11 @@ def contact_fields(problem: Problem, run: Run, records: Sequence[Records], other
             array[k, : len(known)] = known
             if len(known) < count and not lead:  # the state at an event that ended the run
                 array[k, len(known) :] = known[-1]
-    found: dict[str, Any] = {name: x.reshape(*lead, count, *shapes[name]) for name, x in arrays.items()}
+    found: dict[str, object] = {name: x.reshape(*lead, count, *shapes[name]) for name, x in arrays.items()}
     return found | {"wrenches": contact_wrenches(problem, others)}
 
 
-def contact_wrenches(problem: Problem, others: object) -> Wrenches:
+def contact_wrenches(problem: Problem, others: Source) -> Wrenches:
     """Return the Source of the wrenches on all bodies; `others` has the wrenches without contacts."""
     mechanism = problem.mechanism
     bodies = tuple(
@@ -157,7 +161,7 @@ def contact_wrenches(problem: Problem, others: object) -> Wrenches:
     return Wrenches(others, motion_of_contacts(problem), bodies)
 
 
-def doubtful(run: Run, found: dict[int, Doubt], remedy: str) -> tuple[Run, dict[str, Any]]:
+def doubtful(run: Run, found: dict[int, Doubt], remedy: str) -> tuple[Run, dict[str, list[dict[str, object]]]]:
     """Return a run with the doubts about its contact forces, by number in the batch, and the options that keep them.
 
     Those of steps after the end of the run, at an event, are left out.
@@ -167,7 +171,7 @@ def doubtful(run: Run, found: dict[int, Doubt], remedy: str) -> tuple[Run, dict[
     return replace(run, doubts={k: f"{x}; {remedy}" for k, x in found.items()}), kept
 
 
-def contact_options(records: Sequence[Records]) -> dict[str, Any]:
+def contact_options(records: Sequence[Records]) -> dict[str, object]:
     """Return the events of all runs, and the worst residuals of their impacts, as plain numbers."""
     events = [
         {"kind": e.kind, "t": e.t, "contact": e.contact, "run": k}
@@ -185,7 +189,7 @@ class Wrenches:
     `bodies` has the indices of the two bodies of each candidate, -1 for the ground.
     """
 
-    others: Any
+    others: Source
     motion: ContactMotion
     bodies: tuple[tuple[int, int], ...]
 

@@ -8,7 +8,7 @@ add energy.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...algebra.scalars import is_number
 from ...compiler.ir.program import Array
@@ -17,18 +17,22 @@ from ...compiler.lanes.form import Kind
 from .cone_programs import GRIP
 from .cone_sweeps import Entries, LaneCone, starts_of
 
+if TYPE_CHECKING:
+    from ...algebra.scalars import Scalar
+    from ...model.contacts import Contact
 
-def leaving_velocity(e: Any, arrival: Any) -> Any:
+
+def leaving_velocity(e: Scalar, arrival: Scalar) -> Scalar:
     """Return the least normal velocity after an impact by Newton's law, from the velocity of arrival (below zero)."""
     return -(e * arrival)
 
 
-def expansion_impulse(e: Any, compression: object) -> Any:
+def expansion_impulse(e: Scalar, compression: Scalar) -> Scalar:
     """Return the least normal impulse of the expansion by Poisson's law, from the impulse of the compression."""
     return e * compression
 
 
-def expands(laws: Any) -> bool:
+def expands(laws: Contact) -> bool:
     """Return whether a contact has restitution by Poisson's law."""
     return laws.law == "poisson" and not (is_number(laws.restitution) and laws.restitution == 0.0)
 

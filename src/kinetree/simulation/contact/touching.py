@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -100,7 +99,7 @@ class Coefficients:
     def __init__(self, functions: Functions, parameters: np.ndarray | None) -> None:
         """Resolve the expressions of all contacts."""
         self.functions, self.names, self.parameters = functions, functions.names, parameters
-        self.more: tuple[Any, ...] = parameter_arguments(parameters)
+        self.more: tuple[np.ndarray, ...] = parameter_arguments(parameters)
         values = None if parameters is None else parameters.tolist()
         self._numbers = ContactNumbers.of(functions.problem.mechanism, values)
         spread = self._numbers.by_candidate

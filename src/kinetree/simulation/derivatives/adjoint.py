@@ -55,7 +55,7 @@ Back = tuple[State, Numbers | None, Numbers | None]
 """Cotangents of the start, of the parameters [..., np] and of the torques [..., nt - 1, nv]; None without any."""
 
 
-def bytes_of_state(problem: Any) -> int:
+def bytes_of_state(problem: Problem) -> int:
     """Return the memory of one state of all runs of a batch, with a time and a cost."""
     runs = 1
     for n in problem.lead:
@@ -153,10 +153,10 @@ class FixedPath:
         found[..., self.at[mine] - rows.start, :] = samples[..., mine, :]
         return found
 
-    def call(self, function: Callable[..., Any], arrays: tuple[Any, ...], rows: slice, after: tuple = ()) -> Any:
+    def call(self, function: Callable[..., Any], arrays: tuple[Numbers, ...], rows: slice, after: tuple = ()) -> Any:
         """Call a native function of the steps of a segment; the torques of the last time are not read."""
         more = parameter_arguments(self.values)
-        held: tuple[Any, ...] = ()
+        held: tuple[Numbers, ...] = ()
         if self.torques is not None:
             own = self.torques[..., rows.start : rows.stop - 1, :]
             held = (np.concatenate([own, own[..., -1:, :]], axis=-2),)
@@ -178,7 +178,7 @@ FEW, MANY = 16, 1024
 class _Segment:
     """The steps of one native call: its arguments, and its states [..., steps + 1, .], None if computed again."""
 
-    given: tuple[Any, ...]
+    given: tuple[Numbers | float, ...]
     steps: int
     known: tuple[Numbers, ...] | None
 
@@ -245,12 +245,12 @@ class AdaptivePath:
         found = given_parameters(self.p, torques=added is not None, added=added)
         return () if found is None else (found,)
 
-    def record(self, given: tuple[Any, ...]) -> tuple[Numbers, ...]:
+    def record(self, given: tuple[Numbers | float, ...]) -> tuple[Numbers, ...]:
         """Call the native function of accepted steps."""
         with np.errstate(all="ignore"):
             return self.parts.forward(*given)
 
-    def kept(self, given: tuple[Any, ...], results: tuple[Numbers, ...], steps: int) -> _Segment:
+    def kept(self, given: tuple[Numbers | float, ...], results: tuple[Numbers, ...], steps: int) -> _Segment:
         """Return the segment of a call, with its states as long as there is memory for them."""
         self.left -= self.row * (steps + 1)
         return _Segment(given, steps, self.states(results, steps) if self.left >= 0 else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -202,12 +202,12 @@ class RunFunction:
         )
 
 
-def _refuse_forward() -> Any:
+def _refuse_forward() -> NoReturn:
     raise InputError(FORWARD.format("torch"))
 
 
 def run_function(
-    system: System | Mechanism, *, duration: float | None = None, times: Any = None, **options: Any
+    system: System | Mechanism, *, duration: float | None = None, times: ArrayLike | None = None, **options: Any
 ) -> RunFunction:
     """Return a run as a function of its start, its parameters and added torques, for NumPy, torch and JAX.
 

@@ -125,7 +125,7 @@ def simulation_derivatives(
 
 
 def differentiable(
-    system: Any,
+    system: System | Mechanism,
     q0: ArrayLike | None,
     qd0: ArrayLike | None,
     wrt: object,

@@ -125,7 +125,7 @@ def cost_of(problem: Problem, function: Callable[[Instant], Scalar], *, torques:
     return with_torques(p, lambda control: measure_program(p.mechanism, p.forces, control, function), torques=torques)
 
 
-def with_torques(problem: Problem, make: Callable[[Any], Program], *, torques: bool) -> Program:
+def with_torques(problem: Problem, make: Callable[[Controller | None], Program], *, torques: bool) -> Program:
     """Return the Program that `make` returns for a controller; with `torques`, added ones follow the parameters."""
     p, mechanism = problem, problem.mechanism
     if not torques:

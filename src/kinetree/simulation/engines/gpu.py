@@ -129,7 +129,7 @@ def in_blocks(
         if block.interrupted:
             whole.note = f"runs 0 to {first - 1} are finished" if first else ""
             break
-    shaped: dict[str, Any] = {}
+    shaped: dict[str, np.ndarray] = {}
     for name in ARRAYS:
         x = getattr(whole, name)
         shaped[name] = x.reshape((*p.lead, *x.shape[1:]))
@@ -165,7 +165,7 @@ class _Held(NamedTuple):
 
     address: int
     size: int
-    array: Any
+    array: object
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from ..outcomes import CLOSING_LOST, Ending, Outcome, ending_of
 from ..problem import Problem
 from ..run_states import Run, Settings, Stop, blank_run
 from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
+
+if TYPE_CHECKING:
+    from ...algebra.scalars import Scalar
 
 # --- Springs, dampers and friction of all joints as arrays, for long mechanisms and implicit steps ---
 
@@ -69,8 +72,8 @@ class JointLaw:
 
 
 def joint_law(
-    mechanism: Mechanism, forces: Sequence[Any], parameters: Numbers | None = None
-) -> tuple[JointLaw, list[Any]]:
+    mechanism: Mechanism, forces: Sequence[Force], parameters: Numbers | None = None
+) -> tuple[JointLaw, list[Force]]:
     """Return the law of all springs, dampers and frictions in joints among the forces, and the list of other forces.
 
     The free parameters are [np], or [..., np] for the laws of many runs; by default those of the mechanism.
@@ -83,7 +86,7 @@ def joint_law(
     k, rest, damping, friction = np.zeros((4, nv))
     slip, at, others = np.ones(nv), np.zeros(nv, dtype=int), []
 
-    def numbers(given: Any, count: int, what: str, joint: str) -> Numbers:
+    def numbers(given: Sequence[Scalar], count: int, what: str, joint: str) -> Numbers:
         return np.array(resolve_parts(spread(given, count, f"the {what} of {joint!r}"), values), dtype=float)
 
     for force in forces:
@@ -112,7 +115,7 @@ def joint_law(
     return JointLaw(k, rest, damping, friction, slip, at), others
 
 
-def _stacked(mechanism: Mechanism, forces: Sequence[Any], parameters: Numbers) -> tuple[JointLaw, list[Any]]:
+def _stacked(mechanism: Mechanism, forces: Sequence[Force], parameters: Numbers) -> tuple[JointLaw, list[Force]]:
     """Return a law with the leading shape of the parameters."""
     found = [joint_law(mechanism, forces, row) for row in parameters.reshape(-1, parameters.shape[-1])]
     laws, lead = [law for law, _ in found], parameters.shape[:-1]
@@ -435,7 +438,7 @@ def _floating_root(mechanism: Mechanism, bodies: list[int]) -> FloatingRoot:
     return FloatingRoot(places, [mechanism.v_slices[root].start + v for _, v in pairs], *own)
 
 
-def _replaced(x: Numbers, parts: list[tuple[list[int], Any]]) -> Numbers:
+def _replaced(x: Numbers, parts: Sequence[tuple[list[int], Numbers | float]]) -> Numbers:
     """Return an array with some entries of its last axis replaced."""
     if not parts:
         return x

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ...runtime.threads import in_parts
 from ..methods.adaptive_steps import TOO_MANY
 from ..methods.protocol import Integrator
 from ..run_states import Run, Settings, Stop
+
+if TYPE_CHECKING:
+    pass
 
 PIECE = 64
 """The number of intervals between output times after which an adaptive method ends a step exactly at an output time.

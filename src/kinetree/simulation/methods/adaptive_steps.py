@@ -5,9 +5,9 @@ Lanes that are finished or failed continue with steps of length zero until all l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Value
@@ -18,6 +18,9 @@ from .lane_states import LaneStates, RunsOfLanes
 from .protocol import Centering, Row
 from .reverse_steps import ReverseExplicit, ReverseStep
 from .tangent_states import TangentRuns, Varied
+
+if TYPE_CHECKING:
+    from ...compiler.lanes.expressions import Block
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
 """The next step is the last one times SAFETY err^(-1/q), bounded by LEAST and MOST (by 1 after a rejected step)."""
@@ -286,7 +289,7 @@ class Adaptive:
         theta = (runs.times[index] - self.v["old"].value) / h
         weights = []
         for polynomial in self.pair.p:
-            value: Any = polynomial[-1]
+            value: Value | float = polynomial[-1]
             for c in reversed(polynomial[:-1]):
                 value = value * theta + c
             weights.append(value * theta * h)
@@ -316,7 +319,7 @@ class Adaptive:
         unfinished = used_up & status.equals(0.0) & (self.end - v["time"].value > 0.0)
         v["status"].value = unfinished.where(TOO_MANY, status)
 
-    def blanks(self, condition: Any = None) -> None:
+    def blanks(self, condition: Callable[[], Value] | None = None) -> None:
         """Write NaN at the remaining output times of a lane, or only while a condition holds."""
         k = self.k
 
@@ -384,7 +387,7 @@ class RecordedSteps(Adaptive):
             for i, name in enumerate(REPORT):
                 self.runs.report[i] = self.v[name].value
 
-    def _append(self, state: Any, length: Any) -> None:
+    def _append(self, state: Block, length: Value | float) -> None:
         """Write a state of one lane, its time, and the length of the step before it."""
         index = self.index.value
         self.runs.write(state, (self.runs.q, self.runs.qd), index)

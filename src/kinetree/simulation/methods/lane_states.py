@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Array, Block, Builder, Value
 from ...compiler.lanes.form import Kernel, Kind
 from ...compiler.lower.closing_steps import ASTRAY, NEAR_ROUNDS
+
+if TYPE_CHECKING:
+    from ...compiler.lanes.expressions import Index
 
 
 class LaneStates:
@@ -32,19 +35,19 @@ class LaneStates:
         self.closed = k.block("c", n + 1 if closing else 1)
         self.shut, self.rounds = k.block("shut", kind=Kind.MASK), k.block("rounds", kind=Kind.COUNT)
 
-    def read(self, arrays: tuple[Array, Array], target: Block, *at: Any) -> None:
+    def read(self, arrays: tuple[Array, Array], target: Block, *at: Index) -> None:
         """Write q and qd of a lane into a block, inside `each_lane`; `at` are the indices before their last axis."""
         for array, size, first in zip(arrays, (self.nq, self.nv), (0, self.nq), strict=True):
             with self.k.loop(size) as j:
                 target[j + first] = array[(*at, j)]
 
-    def write(self, source: Block, arrays: tuple[Array, Array], *at: Any) -> None:
+    def write(self, source: Block, arrays: tuple[Array, Array], *at: Index) -> None:
         """Write a block of a lane into arrays of q and qd, the reverse of `read`."""
         for array, size, first in zip(arrays, (self.nq, self.nv), (0, self.nq), strict=True):
             with self.k.loop(size) as j:
                 array[(*at, j)] = source[j + first]
 
-    def give(self, array: Array | None, *at: Any, shift: int = 0) -> None:
+    def give(self, array: Array | None, *at: Index, shift: int = 0) -> None:
         """Write an array of a lane into the inputs behind the state, inside `each_lane`; nothing for None."""
         if array:
             with self.k.loop(array.argument.shape[-1]) as j:
@@ -59,7 +62,7 @@ class LaneStates:
                 total = term if total is None else total + term
         return total
 
-    def advance(self, weights: Sequence[float], h: Any, target: Block, shift: int) -> None:
+    def advance(self, weights: Sequence[float], h: Value | float, target: Block, shift: int) -> None:
         """Write target[shift + j] = y[j] + h sum of weight k_s[j] for all j."""
         with self.k.loop(self.n) as j:
             y, total = self.y[j], self.combine(weights, j)
@@ -70,7 +73,7 @@ class LaneStates:
         with self.k.loop(self.n) as j:
             target[j + shift] = source[j]
 
-    def stage(self, s: Value, rows: Sequence[Sequence[float]], h: object) -> None:
+    def stage(self, s: Value, rows: Sequence[Sequence[float]], h: Value | float) -> None:
         """Write the state of stage `s` into the inputs: y + h sum of weights k, with the weights of its row.
 
         Stages are counted at run time, so that the Program of the rates appears once in the code of a kernel. A second
@@ -80,7 +83,7 @@ class LaneStates:
             with self.k.when(s.equals(i)):
                 self.advance(weights, h, self.inputs, 1)
 
-    def rates(self, now: Value, stage: Any) -> None:
+    def rates(self, now: Value, stage: Index) -> None:
         """Write k_stage = rates of the state in the inputs, at the time `now`."""
         self.inputs[0] = now
         self.k.call("rates", self.inputs, self.stages, stage * self.n)
@@ -325,7 +328,7 @@ class RunsOfLanes(LaneStates):
             self.write(self.y, (self.q_end, self.qd_end))
         return self.k.kernel()
 
-    def keep(self, index: object) -> None:
+    def keep(self, index: Index) -> None:
         """Write the state of all lanes to the outputs at an index."""
         with self.k.each_lane():
             self.write(self.y, (self.q, self.qd), index)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Array, Block, Builder, Value
@@ -17,6 +17,9 @@ from ...compiler.lanes.form import Kernel, Kind
 from ...compiler.lower.closing_steps import NEAR_ROUNDS
 from .lane_states import LaneStates, dot
 from .protocol import Centering, Row, Scheme
+
+if TYPE_CHECKING:
+    from ...compiler.lanes.expressions import Index
 
 
 class ReverseStep:
@@ -221,7 +224,7 @@ class ReverseStep:
                 part = self.image[j + self.states.n]
                 sums[j] = sums[j] + (part if mask is None else mask.where(part, 0.0))
 
-    def add_to_cotangent(self, arrays: tuple[Array, Array], *at: Any) -> None:
+    def add_to_cotangent(self, arrays: tuple[Array, Array], *at: Index) -> None:
         """Write the sum of the cotangent and arrays of q and qd of a lane, inside `each_lane`."""
         states = self.states
         for array, size, first in zip(arrays, (states.nq, states.nv), (0, states.nq), strict=True):
@@ -313,7 +316,7 @@ class StepInputs:
         """Write the parameters into the inputs of the rates, inside `each_lane`."""
         states.give(self.parameters)
 
-    def hold(self, states: LaneStates, step: Any) -> None:
+    def hold(self, states: LaneStates, step: Index) -> None:
         """Write the torques of a step into the inputs of the rates, and its own span, inside `each_lane`."""
         if self.own:
             self.own[0].value, self.own[1].value = self.times[step], self.lengths[step]

@@ -7,8 +7,9 @@ k_q = r_q + h gamma m k_qd.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...compiler.derive.jacobians import jvp
 from ...compiler.ir.program import Program
@@ -62,7 +63,7 @@ class ShiftedJacobian:
                 solver.matrix[i * solver.size + j] = unit - implicit * entry
         solver.factor()
 
-    def solve(self, block: Block, first: Any, implicit: Value) -> None:
+    def solve(self, block: Block, first: Value, implicit: Value) -> None:
         """Write the solution over a right-hand side, which begins at the entry `first` of a block."""
         k = self.k
         if self.moves is None:
@@ -125,7 +126,9 @@ class RosenbrockStages:
             self.matrix.solve(states.stages, s * states.n, implicit)
 
 
-def couple(states: LaneStates, method: Rosenbrock, s: Value, by_time: Any = None) -> None:
+def couple(
+    states: LaneStates, method: Rosenbrock, s: Value, by_time: Callable[[Value, float], Value] | None = None
+) -> None:
     """Write the right-hand side of stage s over the rates there; `by_time(j, d)` returns h d df/dt, if it is added."""
     for i, (weights, d) in enumerate(zip(method.g, method.d, strict=True)):
         with states.k.when(s.equals(i)), states.k.loop(states.n) as j:

@@ -19,7 +19,9 @@ from ..closing import Baumgarte, Closer, CompiledCloser, Loops, closing_program,
 from .protocol import Integrator, Scheme
 
 if TYPE_CHECKING:
+    from ...algebra.scalars import Scalar
     from ...backends.cuda.code import LaneKernel
+    from ...compiler.lanes.expressions import Index
     from ...targets.ptx.driver import Device
 
 
@@ -164,7 +166,7 @@ def held_rates(program: Program, held: int) -> HeldRates:
 def _with_and_without(program: Program, held: int) -> Program:
     """Return one Program of the outputs and, after them, of the outputs with zeros for the held inputs."""
     trace = Trace()
-    given: list[list[Any]] = [[trace.input(g, k) for k in range(a.size)] for g, a in enumerate(program.inputs)]
+    given: list[list[Scalar]] = [[trace.input(g, k) for k in range(a.size)] for g, a in enumerate(program.inputs)]
     whole = program.replay(given, apply)
     group = [a.name for a in program.inputs].index("parameters")
     given[group] = [*given[group][:-held], *[0.0] * held]
@@ -187,7 +189,7 @@ class HeldStates(LaneStates):
             acted.value = acted.value | ~self.inputs[j + first].equals(0.0)
         self.idle = ~self.k.any(acted.value)
 
-    def rates(self, now: Value, stage: Any) -> None:
+    def rates(self, now: Value, stage: Index) -> None:
         """Write k_stage = rates of the state in the inputs, at the time `now`."""
         self.inputs[0] = now
         for condition, name in ((self.idle, "idle"), (~self.idle, "rates")):

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...compiler.ir.program import Array, Program
 from ...compiler.lanes.expressions import Block, Builder, Value
 from ...compiler.lanes.form import Kind
 from .lane_states import RunsOfLanes, dot
+
+if TYPE_CHECKING:
+    from ...compiler.lanes.expressions import Index
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class TangentRuns(RunsOfLanes):
         with k.loop(self.tail) as j:
             at[j + (1 + n0)] = self.inputs[j + (1 + self.n)]
 
-    def rates(self, now: Value, stage: Any) -> None:
+    def rates(self, now: Value, stage: Index) -> None:
         """Write k_stage = rates of the state in the inputs and their derivatives, at the time `now`."""
         k, moving, first = self.k, self.moving, stage * self.n
         self.place(self.inputs, now, shift=1)
@@ -105,11 +108,11 @@ class TangentRuns(RunsOfLanes):
             with k.loop(self.nv0) as j:
                 self.stages[first + self.of_qd(c, j)] = moving.image[j + self.nq0]
 
-    def of_q(self, c: Any, j: object) -> Any:
+    def of_q(self, c: Index, j: Index) -> Index:
         """Return the index in a state of the derivative of q_j along column c."""
         return (c + 1) * self.nq0 + j
 
-    def of_qd(self, c: Any, j: Any) -> Any:
+    def of_qd(self, c: Index, j: Index) -> Index:
         """Return the index in a state of the derivative of qd_j along column c."""
         return (c + 1) * self.nv0 + j + self.nq
 

@@ -30,7 +30,7 @@ class Reference(Protocol):
         ...
 
 
-def as_time(t: Scalar) -> Any:
+def as_time(t: Scalar) -> Scalar:
     """Return t in the form that references require: integers and lists become floats."""
     if isinstance(t, list | tuple) or (isinstance(t, np.ndarray | np.generic) and t.dtype.kind in "iub"):
         return np.asarray(t, dtype=float)
@@ -211,13 +211,13 @@ def inside(t: Scalar, T: float, x: Scalar) -> Scalar:
     return where(t < 0.0, 0.0, where(T < t, 0.0, x))
 
 
-def _interval(motion: Any) -> dict[str, float]:
+def _interval(motion: Cycloid | Polynomial) -> dict[str, float]:
     name = type(motion).__name__
     duration = positive(motion.duration, argument("duration", name))
     return {"duration": duration, "start": number(motion.start, argument("start", name))}
 
 
-def _set(motion: Any, **values: Any) -> None:
+def _set(motion: object, **values: object) -> None:
     for name, value in values.items():
         object.__setattr__(motion, name, value)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from ....formats.toml import file_text
 from ....model.part_fields import MAX_NAME
 from ..smooth import clip, where
 from .motions import Lists, as_time, horner, inside
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 # --- Polynomials joined at increasing times, for floats, arrays and traced values ---
 
@@ -61,8 +64,8 @@ def _chosen(u: Scalar, starts: NDArray, pieces: NDArray):
             "take fewer of them: a cubic spline needs few"
         )
 
-    def pick(values: list[float]) -> Any:
-        def part(low: int, high: int) -> Any:
+    def pick(values: list[float]) -> Scalar:
+        def part(low: int, high: int) -> Scalar:
             if high - low == 1:
                 return values[low]
             middle = (low + high) // 2
@@ -206,7 +209,7 @@ def column_names(path: str | Path) -> list[str]:
     return _read(file_text(path), str(path))[0][1:]
 
 
-def _array(x: Any, what: str) -> NDArray[np.float64]:
+def _array(x: ArrayLike, what: str) -> NDArray[np.float64]:
     try:
         out = np.array(x, dtype=float)
     except (TypeError, ValueError):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from ....errors import InputError, argument, brief
 from ...arguments import spread
 from .motions import NO_WAY, Lists, Profile, as_time
 from .table import Table, piecewise
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .motions import Reference
 
 # --- The fastest motion along a path, in the plane of its parameter s and the square x of its rate ---
 #
@@ -349,7 +354,7 @@ def _phases(speed: float, acceleration: float, jerk: float = math.inf) -> list[t
     return [x for x in (*rising, (cruise, 0.0, 0.0), *falling) if x[0] > 0.0]
 
 
-def _points(x: Any, owner: str, key: str = "points") -> Numbers:
+def _points(x: ArrayLike, owner: str, key: str = "points") -> Numbers:
     """Return points [points, coordinates]; numbers in a row belong to one coordinate."""
     points = real_array(x, f"{key} of {owner}")
     points = points[:, None] if points.ndim == 1 else points
@@ -364,7 +369,7 @@ def _points(x: Any, owner: str, key: str = "points") -> Numbers:
     return points
 
 
-def read_path(x: Any, velocity: Any, owner: str = "TimedPath") -> Any:
+def read_path(x: Reference | ArrayLike, velocity: ArrayLike, owner: str = "TimedPath") -> Any:
     """Return a path as a reference: points become a spline by the lengths between them."""
     if isinstance(x, Mapping | str) or x is None:
         raise InputError(f"path of {owner} is {brief(x)}; give points, a Table or another reference", path=("path",))
@@ -382,7 +387,7 @@ def read_path(x: Any, velocity: Any, owner: str = "TimedPath") -> Any:
     return Table(chord_lengths(points, velocity), points, ends="not-a-knot")
 
 
-def chord_lengths(points: Numbers, velocity: Any) -> Numbers:
+def chord_lengths(points: Numbers, velocity: ArrayLike) -> Numbers:
     """Return the lengths from the first point to each, in times of the fastest coordinate at its velocity limit."""
     limits = np.array(spread(numbers(velocity, argument("velocity", "TimedPath", "")), points.shape[1], "velocity"))
     steps = np.linalg.norm(np.diff(points, axis=0) / limits, axis=1)
@@ -392,7 +397,7 @@ def chord_lengths(points: Numbers, velocity: Any) -> Numbers:
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
-def _read_limits(motion: Any, count: int, owner: str) -> None:
+def _read_limits(motion: Waypoints | TimedPath, count: int, owner: str) -> None:
     """Read the limits of a motion, one per coordinate, and its start."""
     for name in ("velocity", "acceleration", "jerk"):
         given = getattr(motion, name, None)
