@@ -199,12 +199,14 @@ class Shaking(Displayed):
     @property
     def peaks(self) -> tuple[float, float]:
         """The largest magnitudes of force and moment."""
-        return tuple(float(x.max(initial=0.0)) for x in self._sizes)  # type: ignore[return-value]
+        force, moment = (float(x.max(initial=0.0)) for x in self._sizes)
+        return force, moment
 
     @property
     def rms(self) -> tuple[float, float]:
         """The roots of the mean squares of force and moment over all samples."""
-        return tuple(float(np.sqrt(np.mean(x * x))) for x in self._sizes)  # type: ignore[return-value]
+        force, moment = (float(np.sqrt(np.mean(x * x))) for x in self._sizes)
+        return force, moment
 
     @property
     def _sizes(self) -> tuple[Numbers, Numbers]:
@@ -247,4 +249,4 @@ def shaking(
 
 def _momentum(system: CompiledMechanism) -> Function:
     """Return the function of the rate of the momenta, compiled once."""
-    return system.function("momentum").jvp(("q", "qd"))  # type: ignore[attr-defined]
+    return system.function("momentum").jvp(("q", "qd"))

@@ -418,7 +418,8 @@ def start_of(task: Task) -> Start:
     motion, trace = task.motion, Trace()
     mechanism = motion.mechanism if isinstance(motion, Dynamics) else None
     draw = Draw(trace, mechanism)
-    given: Any = {} if task.reset is None else compiled(task, lambda: task.reset(draw), "reset")  # type: ignore[misc]
+    reset = task.reset
+    given: Any = {} if reset is None else compiled(task, lambda: reset(draw), "reset")
     if not isinstance(given, Mapping):
         raise InputError(f"task {task.name!r}: reset returned {brief(given)}; return a mapping with q, qd and others")
     given = dict(given)

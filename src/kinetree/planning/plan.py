@@ -303,7 +303,7 @@ def _task(
     if values is not None:
         if np.ndim(values) > 1:
             raise InputError("plan takes one set of parameters; plan the motions of several one by one")
-        arm = arm.fixed(values)  # type: ignore[assignment]
+        arm = arm.fixed(values)
     m = arm.mechanism
     for joint in m.joints:
         require_flat(joint, "plan")

@@ -72,4 +72,4 @@ def like(given: M, mechanism: Mechanism) -> M:
     """Return a mechanism in the form in which another one was given, as a System or a Mechanism."""
     if isinstance(given, Mechanism):
         return mechanism  # type: ignore[return-value]
-    return type(given)(mechanism, given.report)  # type: ignore[return-value]
+    return type(given)(mechanism, given.report)

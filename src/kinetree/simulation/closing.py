@@ -188,9 +188,7 @@ def contradiction(tree: ClosedTree, residual: list[Scalar], locked: frozenset[in
     return maximum(gap * (1.0 / NEAR), gap * (1.0 / FAITHFUL) / closed.at_rest(tree, locked).factors().weakest)
 
 
-def guard_accelerations(
-    tree: ClosedTree, accelerations: list[Scalar], locked: frozenset[int] = frozenset()
-) -> list[Scalar]:
+def guard_accelerations(tree: Any, accelerations: list[Scalar], locked: frozenset[int] = frozenset()) -> list[Scalar]:
     """Return accelerations, not finite if the contradiction would change velocities by more than FAITHFUL."""
     if not tree.closing.misfit > EXACT:
         return accelerations

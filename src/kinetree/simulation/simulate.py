@@ -94,10 +94,22 @@ def simulate(
     samples there, as arrays of the library of q0, and returns DeviceRuns instead of a Trajectory.
     """
     options = RunOptions(
-        duration=duration, times=times, control=control, forces=forces, passive=passive, contacts=contacts,
-        parameters=parameters, method=method, dt=dt, rtol=rtol, atol=atol, max_steps=max_steps,
-        threads=threads, checkpoint=checkpoint, loops=loops,
-    )  # fmt: skip
+        duration=duration,
+        times=times,
+        control=control,
+        forces=forces,
+        passive=passive,
+        contacts=contacts,
+        parameters=parameters,
+        method=method,
+        dt=dt,
+        rtol=rtol,
+        atol=atol,
+        max_steps=max_steps,
+        threads=threads,
+        checkpoint=checkpoint,
+        loops=loops,
+    )
     if parameters is not None and has_schedule(parameters):
         given = vars(options) | {"events": events, "keep": keep}
         return run_by_schedule(simulate, system_of(system), q0, qd0, given, progress)
@@ -206,8 +218,15 @@ def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[Eve
     control = problem.control
     reference = None if control is None else sample_reference(problem.mechanism, control, t)
     return Trajectory(
-        system, t, q, qd, **acted,
-        parameters=problem.parameters, reference=reference, method=method.name,
-        options=options | ({"events": as_options(hits)} if hits else {}), endings=done.endings,
+        system,
+        t,
+        q,
+        qd,
+        **acted,
+        parameters=problem.parameters,
+        reference=reference,
+        method=method.name,
+        options=options | ({"events": as_options(hits)} if hits else {}),
+        endings=done.endings,
         evaluations=int(done.evaluations.sum()),
-    )  # fmt: skip
+    )

@@ -166,9 +166,12 @@ def model_gains(
 
 
 def found_gains(
-    W: Numbers, current: Numbers, loads: Numbers, joint: Indices,
+    W: Numbers,
+    current: Numbers,
+    loads: Numbers,
+    joint: Indices,
     prior: tuple[Numbers, Numbers, tuple[int, ...]] | None,
-) -> Gains:  # fmt: skip
+) -> Gains:
     """Return the drive gains k of current = (W beta + load) / k, which is linear in beta and in 1 / k by itself.
 
     Known loads determine them. Without any, `prior` has 1 / k by the model with deviations: it decides what currents do
@@ -214,9 +217,13 @@ def found_gains(
 
 
 def found_signs(
-    rows: Sequence[Rows], gains: Numbers, nominal: Numbers, driven: list[int], labels: Sequence[str],
+    rows: Sequence[Rows],
+    gains: Numbers,
+    nominal: Numbers,
+    driven: list[int],
+    labels: Sequence[str],
     findings: list[str],
-) -> Numbers:  # fmt: skip
+) -> Numbers:
     """Return the signs of torques [m] that fit the motion, -1 where a drive counts the other way round.
 
     All combinations are compared by their residual, with the torques of each joint scaled to unit size. The sign of
@@ -260,9 +267,13 @@ def _matters(signs: Numbers, left: Numbers, best: Numbers) -> NDArray[np.bool_]:
 
 
 def found_positions(
-    measured: Measured, rows: Sequence[Rows], gains: Numbers | None, spread: Numbers, labels: Sequence[str],
+    measured: Measured,
+    rows: Sequence[Rows],
+    gains: Numbers | None,
+    spread: Numbers,
+    labels: Sequence[str],
     findings: list[str],
-) -> tuple[Numbers, Numbers]:  # fmt: skip
+) -> tuple[Numbers, Numbers]:
     """Return signs and zeros [nv] of positions, q = sign * (measured) + zero, by which torques fit the motion.
 
     `spread` [p] are sizes of all parameters, by which they may differ from the model's. Signs are tried in all

@@ -289,12 +289,27 @@ def identify(
     fitted, unseen = (tuple(_fit(r, base, pi, known, shift) for r in part) for part in (training, unseen_rows))
     _notice_unused(fitted, unseen, labels, findings)
     return Identification(
-        base, solution.values, solution.deviations, solution.covariance, pi,
-        with_dynamic_parameters(system, pi, chosen), tuple(labels), tuple(units[k] for k in driven),
-        fitted, unseen, solution.noise, shift, solution.condition, method, consistent,
-        tuple(r.cutoff for r in rows), known if scaled else None,
-        None if found is None else found.deviations, tuple(findings), masses,
-    )  # fmt: skip
+        base,
+        solution.values,
+        solution.deviations,
+        solution.covariance,
+        pi,
+        with_dynamic_parameters(system, pi, chosen),
+        tuple(labels),
+        tuple(units[k] for k in driven),
+        fitted,
+        unseen,
+        solution.noise,
+        shift,
+        solution.condition,
+        method,
+        consistent,
+        tuple(r.cutoff for r in rows),
+        known if scaled else None,
+        None if found is None else found.deviations,
+        tuple(findings),
+        masses,
+    )
 
 
 def _divided(
@@ -362,9 +377,13 @@ def _gains(gains: object, labels: list[str], mechanism: Mechanism) -> Numbers | 
 
 
 def _estimated_gains(
-    rows: list[Rows], base: BaseParameters, driven: list[int], labels: list[str], findings: list[str],
+    rows: list[Rows],
+    base: BaseParameters,
+    driven: list[int],
+    labels: list[str],
+    findings: list[str],
     shift: Numbers | None = None,
-) -> Gains:  # fmt: skip
+) -> Gains:
     W, effort, loads, joint = stacked(rows, np.zeros(rows[0].W.shape[1]) if shift is None else shift)
     prior = None if loads.any() else model_gains(rows, base, driven, labels)
     found = found_gains(W, effort, loads, joint, prior)

@@ -35,14 +35,57 @@ QUANTITIES = {
 """The words by which columns are recognized."""
 TIMES = ("t", "time", "timestamp", "timestamps", "stamp", "sec", "secs", "seconds", "clock", "elapsed", "zeit")
 IGNORED = (
-    "target", "desired", "des", "cmd", "command", "commanded", "ref", "reference", "set", "setpoint", "goal", "tcp",
-    "tool", "ee", "flange", "cartesian", "temperature", "temperatures", "temp", "voltage", "robot", "main", "error",
-)  # fmt: skip
+    "target",
+    "desired",
+    "des",
+    "cmd",
+    "command",
+    "commanded",
+    "ref",
+    "reference",
+    "set",
+    "setpoint",
+    "goal",
+    "tcp",
+    "tool",
+    "ee",
+    "flange",
+    "cartesian",
+    "temperature",
+    "temperatures",
+    "temp",
+    "voltage",
+    "robot",
+    "main",
+    "error",
+)
 """Words of columns that are not measured, or not of joints."""
 FILLERS = (
-    "actual", "act", "measured", "meas", "joint", "joints", "motor", "drive", "axis", "axes", "link", "state", "states",
-    "field", "j", "nm", "a", "s", "m", "per", "n", "rad", "rads", "log",
-)  # fmt: skip
+    "actual",
+    "act",
+    "measured",
+    "meas",
+    "joint",
+    "joints",
+    "motor",
+    "drive",
+    "axis",
+    "axes",
+    "link",
+    "state",
+    "states",
+    "field",
+    "j",
+    "nm",
+    "a",
+    "s",
+    "m",
+    "per",
+    "n",
+    "rad",
+    "rads",
+    "log",
+)
 """Words that say nothing against a column."""
 SECONDS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "msec": 1e-3, "usec": 1e-6, "nsec": 1e-9, "nsecs": 1e-9, "nanosec": 1e-9,
            "millis": 1e-3, "micros": 1e-6, "nanos": 1e-9, "milliseconds": 1e-3, "microseconds": 1e-6}  # fmt: skip
@@ -346,9 +389,7 @@ def _named(labels: Sequence[str], by_word: Mapping[str, str]) -> list[tuple[str,
     return sorted(out, key=lambda x: -len(x[0]))
 
 
-def _times(
-    head: list[str], rows: Numbers, rate: float | None, path: Path, findings: list[str]
-) -> Numbers:  # fmt: skip
+def _times(head: list[str], rows: Numbers, rate: float | None, path: Path, findings: list[str]) -> Numbers:
     """Return the times of rows [s]: from a column, from two of seconds and nanoseconds, or by the rate."""
     if rate is not None:
         return np.arange(len(rows)) / positive(rate, "rate")
@@ -416,9 +457,14 @@ def _units(
 
 
 def _to_radians(
-    system: CompiledMechanism, arrays: dict[str, Numbers], t: Numbers, degrees: bool | None, words: list[list[str]],
-    path: Path, findings: list[str],
-) -> None:  # fmt: skip
+    system: CompiledMechanism,
+    arrays: dict[str, Numbers],
+    t: Numbers,
+    degrees: bool | None,
+    words: list[list[str]],
+    path: Path,
+    findings: list[str],
+) -> None:
     """Convert angles to radians and lengths to meters where names, sizes or limits say that they are not."""
     turning = np.array([unit == "rad" for _, _, unit in axis_names(system.mechanism, 1)])
     factors = np.ones(len(turning))

@@ -375,7 +375,7 @@ def refuse_failed(
     system: CompiledMechanism, samples: Samples, masks: tuple[Mask, Mask], found: Numbers, tolerance: float
 ) -> None:
     """Raise an AssemblyError for the first sample that failed; a few are first tried once more, one by one."""
-    failed: Mask = np.any(np.isnan(found), axis=-1)  # type: ignore[assignment]  # [runs, steps]
+    failed: Mask = np.any(np.isnan(found), axis=-1)  # [runs, steps]
     places = np.argwhere(failed)
     for run, step in places[: 1 if samples.motion else FEW]:
         batch = batch_at(system, Piece(samples, slice(run, run + 1)), masks, step)

@@ -58,9 +58,15 @@ class Instant:
     """A mechanism at one instant on traced scalars: the argument of forces and controllers."""
 
     def __init__(
-        self, mechanism: Mechanism, t: Scalar, q: Scalars, qd: Scalars, parameters: Scalars | None,
-        given: Mapping[str, Scalars] | None = None, dtype: str = "float64",
-    ) -> None:  # fmt: skip
+        self,
+        mechanism: Mechanism,
+        t: Scalar,
+        q: Scalars,
+        qd: Scalars,
+        parameters: Scalars | None,
+        given: Mapping[str, Scalars] | None = None,
+        dtype: str = "float64",
+    ) -> None:
         """Store the state and all inputs by name, without forces."""
         self._make = tree_maker(mechanism, dtype)
         self.mechanism, self.t, self.q, self.qd, self.dtype = mechanism, t, list(q), list(qd), dtype
@@ -141,9 +147,15 @@ class Instant:
         return inverse.inverse_dynamics(self._tree(q=q))
 
     def actuated_torques(
-        self, q: Scalars, qd: Scalars, wanted: Mapping[int, Scalar], leaders: frozenset[int],
-        weights: Mapping[int, float], *, forces: bool = False,
-    ) -> list[Scalar]:  # fmt: skip
+        self,
+        q: Scalars,
+        qd: Scalars,
+        wanted: Mapping[int, Scalar],
+        leaders: frozenset[int],
+        weights: Mapping[int, float],
+        *,
+        forces: bool = False,
+    ) -> list[Scalar]:
         """Return the torques of actuated joints, of least effort, that give them accelerations; the loops move others.
 
         Accelerations and weights are by degree of freedom. NaN where the actuated joints do not determine the motion.

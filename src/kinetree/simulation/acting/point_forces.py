@@ -265,7 +265,7 @@ class GroundForce:
 def _direction(x: object, what: str) -> Vector:
     """Return a direction from a letter, or from three numbers or expressions that are not all zero."""
     if isinstance(x, str):
-        return axis_of(x, what)  # type: ignore[return-value]
+        return axis_of(x, what)
     found = vector(x, what)
     if all(is_number(a) and a == 0.0 for a in found):
         raise InputError(f"{what} is zero; give a direction out of the ground, such as (0, 0, 1)", path=path_of(what))

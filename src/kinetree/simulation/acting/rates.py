@@ -215,9 +215,17 @@ def rate_inputs(mechanism: Mechanism) -> list[Array]:
 
 
 def apply_forces(
-    mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None, dtype: str = "float64",
-    *, follow: bool = False, state: tuple[list[Scalar], list[Scalar]] | None = None,
-) -> Instant:  # fmt: skip
+    mechanism,
+    trace: Trace,
+    inputs: list[Array],
+    forces,
+    control,
+    loops: Loops | None = None,
+    dtype: str = "float64",
+    *,
+    follow: bool = False,
+    state: tuple[list[Scalar], list[Scalar]] | None = None,
+) -> Instant:
     """Return the mechanism with all forces and control applied; inputs of the control are appended to the others.
 
     With `follow`, driven coordinates are those of the time, and loops determine the coordinates that depend on them. A

@@ -87,11 +87,20 @@ def many_contacts(
     moving, pushing, ending = map(limb_by_limb, in_stages(whole, *names))
     laws = [_laws(sort, moves, sorts) for sort in sorts]
     return ManyContacts(
-        moving, pushing, ending, tuple(x for x, _ in laws), tuple(x for _, x in laws),
+        moving,
+        pushing,
+        ending,
+        tuple(x for x, _ in laws),
+        tuple(x for _, x in laws),
         {n: _carrying(n) for n in sorted({n for chains in paths for path in chains for n in path.pivots})},
-        _inputs(moves), _record(moves, sorts), tuple(sorts), tuple(batches), tuple(paths), count,
+        _inputs(moves),
+        _record(moves, sorts),
+        tuple(sorts),
+        tuple(batches),
+        tuple(paths),
+        count,
         REST[dtype] * ContactNumbers.of(mechanism).speed,
-    )  # fmt: skip
+    )
 
 
 def _total(tree: Tree, pairs: list[contact.Pair], wrenches: list[Scalar], each: int) -> Row:

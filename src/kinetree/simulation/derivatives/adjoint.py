@@ -220,8 +220,16 @@ class AdaptivePath:
         status, segments, under_way = np.zeros(run.step.shape), [], ~lost
         while under_way.any():
             most = np.minimum(settings.most - run.steps, self.size - 1)
-            given = (*self.end, *self.values(k), np.full(self.size, stop), settings.rtol, settings.atol,
-                     run.step, most, begin)  # fmt: skip
+            given = (
+                *self.end,
+                *self.values(k),
+                np.full(self.size, stop),
+                settings.rtol,
+                settings.atol,
+                run.step,
+                most,
+                begin,
+            )
             results = self.record(given)
             evaluations, accepted, rejected, code, reached, step = np.moveaxis(results[4], -1, 0)
             segments.append(self.kept(given, results, int(accepted.max())))

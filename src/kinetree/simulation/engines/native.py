@@ -166,10 +166,18 @@ def run_native(problem: Problem, watch: Watch | None, progress: Progress | None)
     pace = Pace(growing=examined is None, check=look)
 
     done = run(
-        made, *p.start, p.times, p.settings, parameters=p.parameters, threads=p.threads, progress=progress,
-        checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=examined,
+        made,
+        *p.start,
+        p.times,
+        p.settings,
+        parameters=p.parameters,
+        threads=p.threads,
+        progress=progress,
+        checkpoint=p.checkpoint,
+        key=_key(p, made) if p.checkpoint else "",
+        until=examined,
         pace=pace,
-    )  # fmt: skip
+    )
     done = done.with_end()
     instead = _implicit(made) if look is not None and look.found else ""
     return Motion(done, onward_by(p, done, again), lambda ended: (ended, acting_on(p)), instead)

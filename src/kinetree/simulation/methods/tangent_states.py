@@ -61,15 +61,30 @@ class TangentRuns(RunsOfLanes):
     """An unfinished kernel of runs with the derivatives of their states."""
 
     def __init__(
-        self, name: str, varied: Varied, stages: int, quaternions: Sequence[int], *, dtype: str,
-        shared: Sequence[str], own: Sequence[str] = (), report: Sequence[str],
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        varied: Varied,
+        stages: int,
+        quaternions: Sequence[int],
+        *,
+        dtype: str,
+        shared: Sequence[str],
+        own: Sequence[str] = (),
+        report: Sequence[str],
+    ) -> None:
         """Declare the arguments of a run with a larger state, and the memory."""
         closes = varied.closing.program if varied.closing else None
         super().__init__(
-            f"{name}_derivatives", varied.frame, stages, quaternions, closes,
-            dtype=dtype, shared=shared, own=own, report=report,
-        )  # fmt: skip
+            f"{name}_derivatives",
+            varied.frame,
+            stages,
+            quaternions,
+            closes,
+            dtype=dtype,
+            shared=shared,
+            own=own,
+            report=report,
+        )
         inputs = varied.rates.program.inputs
         self.nq0, self.nv0, self.columns = inputs[1].size, inputs[2].size, varied.columns
         self.tail = sum(a.size for a in inputs[3:])
