@@ -32,7 +32,6 @@ from .loops.driven_motion import nearest_motion
 
 if TYPE_CHECKING:
     from ..model.mechanism import Named
-    from ..results.trajectory import Trajectory
 
 GOALS = {
     "constant": "the inertia matrix does not depend on the position",
@@ -72,11 +71,11 @@ class Architecture(Displayed):
         chosen = self._of(goal)
         return chosen.of(dynamic_parameters(self.system, parameters=parameters))
 
-    def measure(self, goal: str) -> Callable[[Trajectory], Numbers]:
+    def measure(self, goal: str) -> Callable[[Any], Numbers]:
         """Return a measure for kt.optimize and kt.study: the largest relative condition of each design, zero if met."""
         self._of(goal)
 
-        def largest(runs: Trajectory) -> Numbers:
+        def largest(runs: Any) -> Numbers:
             given = None if runs.parameters is None else np.atleast_2d(np.asarray(runs.parameters))
             count = int(np.prod(runs.shape, dtype=int))
             if given is None:

@@ -23,7 +23,6 @@ from .loops.tolerances import CLOSED
 
 if TYPE_CHECKING:
     from ..model.mechanism import Named
-    from ..results.trajectory import Trajectory
     from ..system import System
 
 AT_REST = 1e-6
@@ -61,7 +60,7 @@ class Modes(Displayed):
         """Whether no mode grows, to rounding."""
         return bool((self.eigenvalues.real <= 1e-7 * np.abs(self.eigenvalues).max(initial=0.0)).all())
 
-    def run(self, k: int = 1, **options: object) -> Trajectory:
+    def run(self, k: int = 1, **options: object) -> Any:
         """Return mode k, counted from 1, as a run of constant amplitude, with loops closed.
 
         Options: `amplitude`, the largest displacement [rad, m]; `period` [s] of a vibration in the run, None for its
@@ -69,7 +68,7 @@ class Modes(Displayed):
         """
         return picture("mode_run")(self, k, **options)
 
-    def page(self, k: int = 1, path: str | Path | None = None, **options: object) -> Trajectory:
+    def page(self, k: int = 1, path: str | Path | None = None, **options: object) -> Any:
         """Return a web page that shows mode k; with a `path`, write it there. Options are those of `run` and pages."""
         return picture("mode_page")(self, k, path, **options)
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from ...algebra.quaternions import from_matrix, logarithm, unsweep
-from ...algebra.scalars import is_number, where
+from ...algebra.scalars import Scalar, is_number, where
 from ...algebra.vectors import Matrix, Vector, matmul, sub, times, to_matrix, transpose
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
@@ -27,9 +26,6 @@ from ...dynamics.kinematics import pose
 from ...joints import kind
 from ...model.mechanism import Mechanism
 from ...model.scales import characteristic_length, loop_units
-
-if TYPE_CHECKING:
-    from ...algebra.scalars import Scalar
 
 Scalars = list[Scalar]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...algebra.scalars import is_number, where
+from ...algebra.scalars import Scalar, is_number, where
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import ClosedTree, is_long, tree_maker, with_forces
@@ -34,9 +34,6 @@ from ...runtime.singularity import weightless_joints
 from .instant_kernel import instant_kernel
 from .kinematics import LoopKinematics, Mask
 from .misfits import assemble_or_explain
-
-if TYPE_CHECKING:
-    from ...algebra.scalars import Scalar
 
 Scalars = list[Scalar]
 Given = dict[str, Scalars]

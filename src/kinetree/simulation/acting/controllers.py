@@ -1,9 +1,5 @@
 """Controllers: torques as functions of time and state, compiled together with the mechanism.
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-    from numpy.typing import ArrayLike
-
 Each is a frozen object with `torque(now)`. Gains are one number, or one per degree of freedom. They may be expressions
 of the parameters of the mechanism. Controllers that compare coordinates require joints with as many coordinates as
 velocities.
