@@ -161,7 +161,7 @@ UPRIGHT = 1e-9
 """The cosine of the pitch below which roll and yaw are about one axis."""
 
 
-def rpy_of(rotation: Sequence[Any]) -> tuple[float, float, float]:
+def rpy_of(rotation: Sequence[Scalar]) -> tuple[float, float, float]:
     """Return roll, pitch and yaw of a rotation [rad]; yaw is zero where roll and yaw are about one axis."""
     (xx, _, _), (yx, yy, yz), (zx, zy, zz) = ([float(x) for x in row] for row in rotation)
     flat = hypot(xx, yx)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from .scalars import Scalar
 
@@ -15,13 +14,13 @@ IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ZERO_MATRIX: Matrix = (ZERO, ZERO, ZERO)
 
 
-def to_vector(values: Iterable[Any]) -> Vector:
+def to_vector(values: Iterable[Scalar]) -> Vector:
     """Return three scalars as a vector."""
     x, y, z = values
     return (x, y, z)
 
 
-def to_matrix(rows: Iterable[Iterable[Any]]) -> Matrix:
+def to_matrix(rows: Iterable[Iterable[Scalar]]) -> Matrix:
     """Return three rows of three scalars as a matrix."""
     x, y, z = map(to_vector, rows)
     return (x, y, z)

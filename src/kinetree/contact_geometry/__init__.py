@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..algebra.scalars import sqrt, where
+from ..algebra.scalars import Scalar, sqrt, where
 from ..algebra.vectors import Matrix, Vector, add, cross, dot, scale, sub, times
 from ..loops.blocks import Equation
 from .features import LYING, SHAPES, Feature, features, rim_points
@@ -55,7 +55,7 @@ class Candidate:
     (`axes`), all in the axes of the surface.
     """
 
-    gap: Any
+    gap: Scalar
     arm: Vector
     axes: Matrix
     equations: tuple[Equation, ...]

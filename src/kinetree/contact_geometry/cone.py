@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..algebra.scalars import absolute, maximum, sqrt, where
+from ..algebra.scalars import Scalar, absolute, maximum, sqrt, where
 from ..algebra.vectors import to_vector
 
 # --- Residuals: what is left of Signorini's conditions and Coulomb's law at a contact, without units ---
@@ -55,8 +55,8 @@ class Probe:
     push: Any
     x: Any
     y: Any
-    size: Any
-    radius: Any
+    size: Scalar
+    radius: Scalar
     shut: Any
     holds: Any
 
@@ -81,17 +81,17 @@ def probe(p: Any, u: Any, mu: Any, r: Any, grip: Any = None) -> Probe:
     return Probe(push, x, y, sqrt(x * x + y * y), radius if grip is None else radius + more, shut, holds)
 
 
-def length(p: Any) -> Any:
+def length(p: Scalar) -> Scalar:
     """Return |p|."""
     return sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
 
 
-def force_unit(size: Any, w: Any, speed: Any) -> Any:
+def force_unit(size: Scalar, w: Scalar, speed: Scalar) -> Scalar:
     """Return F of a contact with |p| = `size`, for the largest velocity without forces."""
     return maximum(size, speed / w)
 
 
-def speed_unit(loads: Any, speed: Any, dtype: str = "float64") -> Any:
+def speed_unit(loads: Scalar, speed: Scalar, dtype: str = "float64") -> Scalar:
     """Return S for w |p| of all contacts."""
     return speed + ROUNDING[dtype] * maximum(*loads)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from ..algebra.scalars import Scalar
 from ..algebra.vectors import ZERO, Vector
 from ..errors import unknown_name
 
@@ -17,7 +18,7 @@ class Feature:
     """A ball of a radius [m] about a point of the shape's frame, or the rim of a disc about the z axis through it."""
 
     at: Vector = ZERO
-    radius: Any = 0.0
+    radius: Scalar = 0.0
     rim: bool = False
 
     @property
@@ -36,15 +37,15 @@ class ShapeKind:
     made: Callable[..., list[Feature]]
 
 
-def _capsule(radius: Any, length: Any) -> list[Feature]:
+def _capsule(radius: Scalar, length: Scalar) -> list[Feature]:
     return [Feature((0.0, 0.0, sign * length), radius) for sign in (-0.5, 0.5)]
 
 
-def _box(x: Any, y: Any, z: Any) -> list[Feature]:
+def _box(x: Scalar, y: Scalar, z: Scalar) -> list[Feature]:
     return [Feature((i * x, j * y, k * z)) for k, j, i in product((-0.5, 0.5), repeat=3)]
 
 
-def _cylinder(radius: Any, length: Any) -> list[Feature]:
+def _cylinder(radius: Scalar, length: Scalar) -> list[Feature]:
     return [Feature((0.0, 0.0, sign * length), radius, rim=True) for sign in (-0.5, 0.5)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.scalars import logical_and, logical_not, sqrt, where
+from ..algebra.scalars import Scalar, logical_and, logical_not, sqrt, where
 from ..algebra.vectors import ZERO, Vector, add, cross, scale, times, to_vector
 from ..errors import unknown_name
 from .features import Feature
@@ -31,14 +31,14 @@ class Ball:
 
     c: Vector
     v: Vector
-    radius: Any
+    radius: Scalar
 
 
 @dataclass(frozen=True)
 class Meeting:
     """The gap between a feature and a surface [m], and the unit normal out of the surface with its rate."""
 
-    gap: Any
+    gap: Scalar
     n: Vector
     dn: Vector = ZERO
 
@@ -120,7 +120,7 @@ def on_treads(surface: Any, ball: Ball) -> Meeting:
     return found
 
 
-def _beyond(ball: Ball, edge: float, before: float, after: float) -> Any:
+def _beyond(ball: Ball, edge: float, before: float, after: float) -> Scalar:
     """Return whether a ball belongs to the tread after an edge, not to the one before it.
 
     Above the upper tread, the edge is between them. Below it, inside the solid, the nearer of upper tread and riser
@@ -210,7 +210,7 @@ def coefficients(heights: Rows) -> Rows:
     return tuple(map(tuple, C.tolist()))
 
 
-def _basis(u: Any, count: int) -> tuple[list, list, list]:
+def _basis(u: Scalar, count: int) -> tuple[list, list, list]:
     """Return value, slope and curvature of the basis functions, the first of which is centered at u = -1."""
     last = float(count - 3)
     inside = where(u < 0.0, 0.0, where(u > last, 0.0, 1.0))
@@ -226,7 +226,7 @@ def _basis(u: Any, count: int) -> tuple[list, list, list]:
     return out
 
 
-def _sum(C: Rows, bx: list, by: list) -> Any:
+def _sum(C: Rows, bx: list, by: list) -> Scalar:
     total = 0.0
     for row, x in zip(C, bx, strict=True):
         inner = 0.0

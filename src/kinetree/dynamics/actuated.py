@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ..algebra.definite import Definite
+from ..algebra.scalars import Scalar
 from ..algebra.spatial import Wrench
 from . import closed, forward, hybrid
 from .closure import Row, of_row, rows
@@ -41,8 +41,8 @@ def actuated_torques(tree, driven=frozenset()):
 
 
 def computed_torques(
-    tree, leaders: frozenset[int], wanted: Mapping[int, Any], weights: Mapping[int, float]
-) -> list[Any]:
+    tree, leaders: frozenset[int], wanted: Mapping[int, Scalar], weights: Mapping[int, float]
+) -> list[Scalar]:
     """Return the torques, in the actuated joints alone, that give these joints accelerations.
 
     `wanted` and `weights` are by label of the actuated degrees of freedom a, and `leaders` are those of them, l, that
@@ -58,7 +58,7 @@ def computed_torques(
     given, rank = tree.joints("tau"), tree.nv - len(leaders)
     first, others = sorted(leaders), sorted(set(wanted) - leaders)
     qdd, loads = _led(tree, leaders, wanted, rank)
-    R: list[dict[int, Any]] = []
+    R: list[dict[int, Scalar]] = []
     factors = None
     if others:
         R = _ratios(tree, leaders, others)
@@ -84,14 +84,14 @@ def computed_torques(
     return out
 
 
-def _led(tree, leaders: frozenset[int], wanted: Mapping[int, Any], rank: int) -> tuple[list, list]:
+def _led(tree, leaders: frozenset[int], wanted: Mapping[int, Scalar], rank: int) -> tuple[list, list]:
     """Return qdd of all joints with the wanted ones of the leaders, and the equations with their multipliers."""
     for i in tree.records:
         i.qdd = tuple(wanted[k] if k in leaders else 0.0 for k in i.labels)
     return hybrid.accelerations(tree, leaders, rank)
 
 
-def _ratios(tree, leaders: frozenset[int], others: list[int]) -> list[dict[int, Any]]:
+def _ratios(tree, leaders: frozenset[int], others: list[int]) -> list[dict[int, Scalar]]:
     """Return R = G_r by rows: a unit torque in r loads the leaders by G^T e_r = (J^T lambda)_l, where all are held."""
     equations, out = rows(tree), []
     for other in others:
@@ -105,7 +105,7 @@ def _ratios(tree, leaders: frozenset[int], others: list[int]) -> list[dict[int, 
     return out
 
 
-def _along(R: list[dict[int, Any]], x: list, k: int) -> Any:
+def _along(R: list[dict[int, Scalar]], x: list, k: int) -> Scalar:
     """Return an entry of R^T x."""
     return sum((row[k] * value for row, value in zip(R, x, strict=True)), start=0.0)
 

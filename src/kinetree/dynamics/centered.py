@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..algebra.rotations import Rotation
-from ..algebra.scalars import is_number
+from ..algebra.scalars import Scalar, is_number
 from ..algebra.spatial import Wrench
 from ..algebra.vectors import ZERO, add, dot, scale, sub
 from ..model.parts import GROUND
@@ -23,7 +23,7 @@ from . import states
 from .closure import of_row
 from .energy import whole
 
-State = tuple[list[Any], list[Any]]
+State = tuple[list[Scalar], list[Scalar]]
 """The scalars of q and qd, or of z and u."""
 
 
@@ -41,7 +41,7 @@ class Root:
         """The rotation from the root's axes to the axes of the joint's parent."""
         return self.record.kind.displacement(self.record.joint, self.record.q)[1]
 
-    def mean(self, total: Any) -> Any:
+    def mean(self, total: Scalar) -> Scalar:
         """Return a sum of mass times vector over the tree, in the root's axes, per mass in the axes of the parent."""
         return self.E @ scale(1.0 / self.record.Mtilde.m, total)
 
@@ -127,7 +127,7 @@ def uncenter(tree, own: frozenset[int] = frozenset()) -> State:
     return q, qd
 
 
-def integrate(tree, own: frozenset[int] = frozenset()) -> list[Any]:
+def integrate(tree, own: frozenset[int] = frozenset()) -> list[Scalar]:
     """Return z displaced by du (given in place of q and qd): centers of mass move straight, joints as they do."""
     way = list(tree.joints("qd"))
     roots = floating_roots(tree, own)
@@ -140,7 +140,7 @@ def integrate(tree, own: frozenset[int] = frozenset()) -> list[Any]:
     return moved
 
 
-def coordinate_rate(tree, u: Sequence[Any], own: frozenset[int] = frozenset()) -> list[Any]:
+def coordinate_rate(tree, u: Sequence[Scalar], own: frozenset[int] = frozenset()) -> list[Scalar]:
     """Return dz/dt of the tree with q and qd, whose centers of mass have the velocities in u."""
     out = list(states.coordinate_rate(tree))
     for root in floating_roots(tree, own):
@@ -149,7 +149,9 @@ def coordinate_rate(tree, u: Sequence[Any], own: frozenset[int] = frozenset()) -
     return out
 
 
-def center_accelerations(tree, qdd: Sequence[Any], loads: Sequence, own: frozenset[int] = frozenset()) -> list[Any]:
+def center_accelerations(
+    tree, qdd: Sequence[Scalar], loads: Sequence, own: frozenset[int] = frozenset()
+) -> list[Scalar]:
     """Return du/dt: qdd with dv_c/dt = F / m + g of the floating roots.
 
     F are the joint forces of the root, the external wrenches on its tree, and the multipliers of loops to other bodies:
@@ -199,7 +201,7 @@ def _push(i, p) -> None:
 
 def _of_loops(loads: Sequence, i: Any, label: int) -> Any:
     """Return the generalized force of multipliers in a degree of freedom of a record."""
-    total: Any = 0.0
+    total: Scalar = 0.0
     for row, multiplier in loads:
         if any(x is i for chain, _, _ in row.wrenches for x in chain) or label in row.torques:
             total = total + of_row(row).get(label, 0.0) * multiplier
@@ -215,7 +217,7 @@ def _stands(tree, i: Any) -> bool:
     return True
 
 
-def _falling(tree, i: Any) -> Any:
+def _falling(tree, i: Scalar) -> Scalar:
     """Return gravity in the axes of the joint's parent, which does not move."""
     path, g = [], tree.gravity
     while i is not tree.ground:

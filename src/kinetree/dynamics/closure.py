@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import loops
 from ..algebra.propagation import Pose
+from ..algebra.scalars import Scalar
 from ..algebra.spatial import Twist, TwistRate, Wrench, power
 from ..algebra.vectors import Matrix, Vector, add, cross, dot, matmul, sub, times, transpose
 from ..loops import laws
@@ -21,11 +22,11 @@ class Row:
     not holonomic restricts velocities alone.
     """
 
-    residual: Any
-    rate: Any
-    bias: Any
+    residual: Scalar
+    rate: Scalar
+    bias: Scalar
     wrenches: tuple[tuple[list, Any, Wrench], ...] = ()
-    torques: dict[int, Any] = field(default_factory=dict)
+    torques: dict[int, Scalar] = field(default_factory=dict)
     holonomic: bool = True
 
 
@@ -61,7 +62,7 @@ def closure_jacobian(tree):
     return out
 
 
-def of_row(row: Row) -> dict[int, Any]:
+def of_row(row: Row) -> dict[int, Scalar]:
     """Return the entries of J of one equation, by label of the degree of freedom; missing ones are zero."""
     entries = dict(row.torques)
     for chain, _, w in row.wrenches:
@@ -136,7 +137,7 @@ def of_coupling(coupling) -> Row:
     residual, rate, bias = -coupling.offset, 0.0, 0.0
     if coupling.moving is not None:
         rate, bias = (-x for x in coupling.moving)
-    torques: dict[int, Any] = {}
+    torques: dict[int, Scalar] = {}
     for i, ratio in coupling.terms:
         residual, rate = residual + ratio * i.q[0], rate + ratio * i.qd[0]
         torques[i.labels[0]] = torques.get(i.labels[0], 0.0) + ratio
@@ -165,7 +166,7 @@ def _of_law(coupling) -> Row:
     u = sum((-ratio * i.q[0] for i, ratio in others), start=0.0)
     du = sum((-ratio * i.qd[0] for i, ratio in others), start=0.0)
     f, slope, bend = laws.values(coupling.law, u)
-    torques: dict[int, Any] = {joint.labels[0]: 1.0}
+    torques: dict[int, Scalar] = {joint.labels[0]: 1.0}
     for i, ratio in others:
         torques[i.labels[0]] = torques.get(i.labels[0], 0.0) + slope * ratio
     rate = joint.qd[0] - slope * du - moved[0]

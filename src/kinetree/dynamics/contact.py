@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import contact_geometry
 from ..algebra.propagation import Pose, Propagation
+from ..algebra.scalars import Scalar
 from ..algebra.spatial import Twist, power
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, add, matmul, transpose
 from ..loops.blocks import Equation
@@ -150,9 +151,9 @@ class Answers:
         rested(tree)
         own = rows(tree)
         self.tree, self.pulls, self.first, self.count = tree, Pulls(tree, own, more), len(own), len(more)
-        self._loops: list[dict[int, Any]] = [self._answered(c) for c in range(self.count)] if own else []
+        self._loops: list[dict[int, Scalar]] = [self._answered(c) for c in range(self.count)] if own else []
 
-    def _answered(self, c: int) -> dict[int, Any]:
+    def _answered(self, c: int) -> dict[int, Scalar]:
         """Return the multipliers of the loops that a unit force along row c causes."""
         kept = self.tree.closing.kept
         if not hasattr(self, "_factors"):
@@ -168,15 +169,15 @@ class Answers:
                 W[k][m] = W[m][k] = self._entry(k, m)
         return W
 
-    def _entry(self, k: int, m: int) -> Any:
+    def _entry(self, k: int, m: int) -> Scalar:
         value = self._product(k, m)
         for j, x in self._loops[m].items() if self._loops else ():
             value = value + x * self.pulls.product(j, self.first + k)
         return value
 
-    def _product(self, k: int, m: int) -> Any:
+    def _product(self, k: int, m: int) -> Scalar:
         """Return y_k^T D^-1 y_m of two rows of contacts, with D^-1 y_m formed once."""
-        total: Any = 0.0
+        total: Scalar = 0.0
         for i in self.tree.records:
             for (_, pivot, _), y in zip(i.pivots, i.pulls, strict=True):
                 if self.first + k in y and self.first + m in y:
@@ -194,7 +195,7 @@ class Answers:
 
     def responses(self) -> list:
         """Return X [nv, rows], row by row: the accelerations of unit forces, loops closed."""
-        columns: dict[tuple[int, int], Any] = {}
+        columns: dict[tuple[int, int], Scalar] = {}
         tree, first = self.tree, self.first
         tree.ground.mu = {}
 

@@ -14,7 +14,7 @@ from . import kinematics
 from .closure import Row, rows
 from .inverse import newton_euler
 
-Scalars = list[Any]
+Scalars = list[Scalar]
 Ranks = tuple[tuple[float, ...], ...]
 """Compliances of all entries of the wrenches at joints and loops for each rank, 1 at most."""
 DEPENDENT = 1e-10

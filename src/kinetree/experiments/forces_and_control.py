@@ -13,6 +13,7 @@ from typing import Any
 
 from .._support.checks import numbers
 from .._support.public_names import load_classes
+from ..algebra.scalars import Scalar
 from ..compiler.ir.trace import Trace
 from ..errors import InputError, ModelError, argument, below, unknown_name
 from ..formats.fields import axis, constant, known_keys, name, require, sequence, sort, text, truth
@@ -36,7 +37,7 @@ class Torque:
 
     tau: Any
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         return list(spread(numbers(self.tau, TAU), now.mechanism.nv, TAU))
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from ..algebra.arrays import Numbers
+from ..algebra.scalars import Scalar
 from ..compiler.export.exportable import Exportable, Meaning, common, distinct, labels, sample_inputs, selftest
 from ..compiler.ir.operations import Op
 from ..compiler.ir.program import Array, Program
@@ -320,7 +321,7 @@ class LiveInputs:
     def _rows(self) -> int:
         return 6 * len(self.mechanism.bodies)
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the joint torques."""
         given = {name: now.given[LIVE][a : a + n] for name, (a, n) in self.places.items()}
         tau = list(given["torque"])

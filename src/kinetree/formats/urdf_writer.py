@@ -9,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 from .. import joints as joint_kinds
 from ..algebra.rotations import rpy_of
+from ..algebra.scalars import Scalar
 from ..errors import ModelError
 from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parts import GROUND, Frame, Joint, Placement
@@ -18,7 +19,7 @@ KINDS = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "fixed", "fr
 UNBOUNDED = 1e9
 """A limit that URDF requires where the mechanism has none [rad, m, N, N m, and per s]."""
 
-Written = Callable[[str, Sequence[Any]], str]
+Written = Callable[[str, Sequence[Scalar]], str]
 """A function of numbers' place in the model, such as "bodies.2.com", and of the numbers, that returns their text."""
 
 
@@ -110,7 +111,7 @@ def _origin(placement: Placement, place: str, written: Written) -> str:
     return f'<origin xyz="{written(f"{place}.xyz", placement.translation)}" rpy="{written(f"{place}.rpy", angles)}"/>'
 
 
-def _bound(limit: Sequence[Any]) -> str:
+def _bound(limit: Sequence[Scalar]) -> str:
     return _finite(float(limit[0]) if len(limit) else math.inf, UNBOUNDED)
 
 

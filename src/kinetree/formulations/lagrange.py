@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from .. import joints as joint_kinds
 from .._support.optional import casadi
 from ..algebra.rotations import from_euler
+from ..algebra.scalars import Scalar
 from ..algebra.vectors import from_moments
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolve_parts
@@ -186,7 +187,7 @@ def _matrix(rows: Any) -> Any:
     return ca.vertcat(*(ca.horzcat(*row) for row in rows))
 
 
-def _rate(x: Any, along: Any, speed: Any) -> Any:
+def _rate(x: Scalar, along: Scalar, speed: Scalar) -> Scalar:
     """Return the derivative of x along a direction."""
     ca = casadi()
 

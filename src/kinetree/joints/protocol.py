@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..algebra.mass import MassMatrix
+from ..algebra.scalars import Scalar
 from ..algebra.spatial import Motion
 from ..algebra.vectors import Matrix, Vector
 
@@ -39,7 +40,7 @@ class Reversal:
     mixed: bool = False
     convert: Callable[[Sequence[float]], tuple[float, ...]] | None = None
 
-    def order(self, numbers: Sequence[Any]) -> tuple[Any, ...]:
+    def order(self, numbers: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """Return one value per velocity in the order of the reversed joint."""
         return tuple(reversed(numbers)) if self.back else tuple(numbers)
 

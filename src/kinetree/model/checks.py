@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import joints as joint_kinds
+from ..algebra.scalars import Scalar
 from ..algebra.vectors import Matrix, from_moments
 from ..errors import InputError, ModelError, Where, at, below, part_at, unknown_name
 from . import loop_checks
@@ -380,7 +381,7 @@ def _expression_names(x: object) -> set[str]:
     return set()
 
 
-def is_plain(x: Any) -> bool:
+def is_plain(x: Scalar) -> bool:
     """Return whether all numbers of a part are plain and finite: a fast check for mechanisms of very many parts."""
     kind = type(x)
     if kind is float:

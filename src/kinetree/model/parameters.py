@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from ..algebra import scalars
+from ..algebra.scalars import Scalar
 from ..errors import ModelError, unknown_name
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
@@ -72,7 +73,7 @@ class Expression:
         parts = self.args if not steps else (first, *(right for _, right in steps))
         return set().union(*(a.names() for a in parts if isinstance(a, Expression)))
 
-    def value(self, values: Mapping[str, Any]) -> Any:
+    def value(self, values: Mapping[str, Scalar]) -> Scalar:
         """Return the value of the formula for given parameters, which may be scalars of any type."""
         if self.op == "name":
             if self.args[0] not in values:
@@ -182,7 +183,7 @@ def power(base, exponent):
     return out if exponent >= 0 else 1.0 / out
 
 
-_OPERATORS: dict[str, Callable[..., Any]] = {
+_OPERATORS: dict[str, Callable[..., Scalar]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
@@ -192,7 +193,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def resolve(x: object, values: Mapping[str, Any]) -> Any:
+def resolve(x: object, values: Mapping[str, Scalar]) -> Scalar:
     """Return the scalar value of a number or an expression."""
     return x.value(values) if isinstance(x, Expression) else x
 

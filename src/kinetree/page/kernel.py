@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..algebra.scalars import Scalar
 from ..analysis.kinematics import all_solutions, inverse_kinematics, pose_kernel
 from ..analysis.kinematics.pose_kernel import PoseEquations
 from ..analysis.loops import assembly, findings, redundancy, tolerances
@@ -68,12 +69,12 @@ class _Slots:
     def __init__(self, prefix: str) -> None:
         self.prefix, self.made, self.places = prefix, [], []
 
-    def of(self, numbers: Sequence[Any], *place: object) -> tuple[Any, ...]:
+    def of(self, numbers: Sequence[Scalar], *place: object) -> tuple[Scalar, ...]:
         """Return an expression per number."""
         self.places.append([*place, len(numbers)])
         return tuple(self._one(x) for x in numbers)
 
-    def _one(self, x: Any) -> Expression:
+    def _one(self, x: Scalar) -> Expression:
         name = f"{self.prefix}{len(self.made)}"
         self.made.append(Parameter(name, float(x), free=True))
         return Expression("name", (name,))

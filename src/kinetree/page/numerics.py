@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..algebra.scalars import Scalar
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..compiler.lanes.expressions import Block, Builder, Value
@@ -307,8 +308,8 @@ def _equations(mechanism: Mechanism) -> Program:
         inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     units, speeds = (x.tolist() for x in loop_units(mechanism))
-    residual: list[Any] = []
-    J: list[Any] = []
+    residual: list[Scalar] = []
+    J: list[Scalar] = []
     for row, unit, closure_ in zip(closure.rows(Tree(mechanism, given)), units, mechanism.closures, strict=True):
         entries = closure.of_row(row) if closure_.holonomic else {}
         residual.append(row.residual * (1.0 / unit))

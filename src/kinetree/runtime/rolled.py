@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.scalars import Scalar
 from ..compiler.ir.program import Apply, Array, Constant, arrays_data, arrays_of, digest, interpret, plain
 from ..compiler.rolled.binding import Job, bind
 from ..compiler.rolled.bound import BoundProgram
@@ -210,7 +211,7 @@ class MatrixProgram:
 
     interpret = interpret
 
-    def replay(self, inputs: Sequence[Any], apply: Apply, constant: Constant = plain) -> list[list[Any]]:
+    def replay(self, inputs: Sequence[Scalar], apply: Apply, constant: Constant = plain) -> list[list[Scalar]]:
         """Run the program on scalars of any type, given as one sequence per input, like BoundProgram.replay."""
         (n, _) = self.outputs[0].shape
         given = {a.name: x for a, x in zip(self.inputs, inputs, strict=True)}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...algebra.rotations import ONE
+from ...algebra.scalars import Scalar
 from ...algebra.vectors import ZERO, add, cross, dot, from_moments, matmul, neg, scale, sub, times, transpose
 from ...analysis.cost import Cost, in_revolutes
 from ...compiler.ir.program import Array, Program
@@ -118,8 +119,8 @@ def _carry(w, dw, r):
     return add(cross(dw, r), cross(w, cross(w, r)))
 
 
-def _sum(terms: Sequence[Any]) -> Any:
-    out: Any = 0.0
+def _sum(terms: Sequence[Scalar]) -> Scalar:
+    out: Scalar = 0.0
     for term in terms:
         out = out + term
     return out

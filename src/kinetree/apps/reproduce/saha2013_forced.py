@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...algebra.arrays import Numbers
+from ...algebra.scalars import Scalar
 from ...formulations import spatial_operators
 from ...loading import load
 from ...results.trajectory import Trajectory
@@ -51,11 +52,11 @@ class SampledTorques:
     tau: Numbers
     interval: float
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         slopes = np.diff(self.tau, axis=0) / self.interval
         bends = np.diff(slopes, axis=0, prepend=np.zeros((1, self.tau.shape[1])))
-        out: list[Any] = self.tau[0].tolist()
+        out: list[Scalar] = self.tau[0].tolist()
         for k, row in enumerate(bends.tolist()):
             after = where(now.t > k * self.interval, now.t - k * self.interval, 0.0)
             out = [x + after * bend for x, bend in zip(out, row, strict=True)]

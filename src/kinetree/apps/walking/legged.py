@@ -15,6 +15,7 @@ import numpy as np
 
 from ..._support.checks import positive, whole
 from ...algebra.arrays import Numbers
+from ...algebra.scalars import Scalar
 from ...errors import InputError
 from ...loading import load
 from ...model.contacts import Contact, Surface
@@ -135,7 +136,7 @@ class LegTorques:
 
     torques: Reference
 
-    def torque(self, now: Instant) -> list[Any]:
+    def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         legs = self.torques(now.t)[0]
         return [0.0] * (now.mechanism.nv - len(legs)) + list(legs)

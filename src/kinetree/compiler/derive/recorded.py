@@ -58,7 +58,7 @@ RULES: dict[Op, Rule] = {
 """The rules of all operations on numbers; the conditions of choices and the results of comparisons have none."""
 
 
-def partials(op: Op, value: Scalar, operands: tuple[Any, ...]) -> tuple[Scalar, ...]:
+def partials(op: Op, value: Scalar, operands: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     """Return the derivative of an operation with respect to each operand; numbers 0, 1 and -1 where it is constant."""
     rule = RULES.get(op)
     return rule(value, *operands) if rule is not None else (0.0,) * len(OPERATIONS[op].operands)
@@ -74,7 +74,7 @@ class Recorded:
     def __init__(self, program: Program, inputs: Mapping[str, Sequence[Scalar]]) -> None:
         """Record the Program on scalars for each of its inputs by name; numbers are folded."""
         self.program = program
-        self.values: list[Any] = []
+        self.values: list[Scalar] = []
         self._partials: dict[int, list[tuple[int, Scalar]]] = {}
         given = [inputs[a.name] for a in program.inputs]
         for op, *x in program.ops:

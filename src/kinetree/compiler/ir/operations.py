@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...algebra import scalars
+from ...algebra.scalars import Scalar
 
 
 class Op(IntEnum):
@@ -102,7 +103,7 @@ _SIZES = {op: len(o.operands) + 1 for op, o in OPERATIONS.items() if _B not in (
 """The length of the tuple (operation, operand, ...) of each operation without booleans."""
 
 
-def apply(op: Op, *operands: object) -> Any:
+def apply(op: Op, *operands: object) -> Scalar:
     """Apply an operation to scalars of any kind, or to NumPy arrays."""
     operation = OPERATIONS[op]
     arrays = any(isinstance(x, np.ndarray | np.generic) for x in operands)

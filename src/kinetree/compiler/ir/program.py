@@ -8,18 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from ...algebra.scalars import Scalar
 from .operations import BOOLEANS, OPERATIONS, Op, Type, check, count
 from .trace import Trace
 
 # --- What all forms of a program have in common, straight-line or in loops: arrays, text, a hash and an interpreter.
 
-Apply = Callable[..., Any]
+Apply = Callable[..., Scalar]
 """A function of an operation and its operands that carries the operation out."""
-Constant = Callable[[float], Any]
+Constant = Callable[[float], Scalar]
 """A function that converts a number to the type of scalars on which a program runs."""
 
 
@@ -53,7 +54,7 @@ class Form(Protocol):
         """Return the program as text; numbers keep every bit."""
         ...
 
-    def replay(self, inputs: Sequence[Any], apply: Apply, constant: Constant = ...) -> list[list[Any]]:
+    def replay(self, inputs: Sequence[Scalar], apply: Apply, constant: Constant = ...) -> list[list[Scalar]]:
         """Return the entries of each output."""
         ...
 
@@ -184,12 +185,12 @@ class Program:
 
     interpret = interpret
 
-    def replay(self, inputs: Sequence[Any], apply: Apply, constant: Constant = plain) -> list[list[Any]]:
+    def replay(self, inputs: Sequence[Scalar], apply: Apply, constant: Constant = plain) -> list[list[Scalar]]:
         """Run the program on scalars of any type, given as one sequence per input.
 
         `apply(op, *operands)` carries out an operation, `constant` converts a number.
         """
-        values: list[Any] = []
+        values: list[Scalar] = []
         for op, *x in self.ops:
             if op is Op.INPUT:
                 values.append(inputs[x[0]][x[1]])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...algebra.scalars import Scalar
 from .form import (
     Call,
     Constant,
@@ -29,7 +30,7 @@ from .form import (
 
 TYPES = {Kind.MASK: bool, Kind.INDEX: int, Kind.COUNT: int, Kind.FLAG: bool}
 
-PLAIN: dict[str, Callable[..., Any]] = {
+PLAIN: dict[str, Callable[..., Scalar]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
@@ -85,13 +86,13 @@ class _Machine:
             m.name: np.zeros(m.size if m.kind.uniform else (m.size, lanes), TYPES.get(m.kind, dtype))
             for m in kernel.memory
         }
-        self.values: dict[int, Any] = {}
+        self.values: dict[int, Scalar] = {}
         self.lane: int | None = None
 
     def run(self, body: tuple[Statement, ...]) -> None:
         visit(self, body)
 
-    def read(self, x: Operand) -> Any:
+    def read(self, x: Operand) -> Scalar:
         if isinstance(x, Constant):
             return self.dtype.type(x.value) if x.kind in (Kind.LANE, Kind.SCALAR) else x.value
         value = self.values[x]
@@ -101,7 +102,7 @@ class _Machine:
         if s.op in PLAIN:
             self.values[s.to] = PLAIN[s.op](*map(self.read, s.operands))
             return
-        special: dict[str, Callable[..., Any]] = {
+        special: dict[str, Callable[..., Scalar]] = {
             "number": self.dtype.type,
             "whole": int,
             "bits": lambda x: self.dtype.type(1) * np.asarray(x, self.dtype).view(self.integers).astype(self.dtype),

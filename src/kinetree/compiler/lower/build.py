@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ...algebra.scalars import Scalar
 from ...dynamics import ALGORITHMS
 from ...dynamics.force_laws import passive_forces
 from ...errors import Advice, InputError, unknown_name
@@ -106,7 +107,7 @@ class ClosedTree(Tree):
 TORQUES = ("tau", "h", "g")
 """The names of outputs that are torques of drives."""
 
-Scalars = list[Any]
+Scalars = list[Scalar]
 
 
 def with_forces(mechanism: Mechanism, inputs: Mapping[str, Scalars]) -> tuple[dict[str, Scalars], Scalars]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.scalars import absolute, maximum
+from ...algebra.scalars import Scalar, absolute, maximum
 from ...dynamics import closed, closure, states
 from ...model.mechanism import Mechanism
 from ...model.scales import largest_length
@@ -45,10 +45,10 @@ def allowed_gaps(mechanism: Mechanism, dtype: str = "float64") -> np.ndarray:
     return np.array([gap * size if e.unit == "m" else gap for e in mechanism.closures])
 
 
-Scalars = list[Any]
+Scalars = list[Scalar]
 
 
-def gap_in_parts(mechanism: Mechanism, residual: Sequence[Any], dtype: str = "float64") -> Any:
+def gap_in_parts(mechanism: Mechanism, residual: Sequence[Scalar], dtype: str = "float64") -> Scalar:
     """Return the largest residual relative to the allowed gap."""
     allowed = allowed_gaps(mechanism, dtype).tolist()
     return largest([x * (1.0 / a) for x, a in zip(residual, allowed, strict=True)])
@@ -67,7 +67,7 @@ def displace(mechanism: Mechanism, given: dict[str, Any], step: Scalars) -> Scal
     return states.integrate(Tree(mechanism, given | {"qd": step}))
 
 
-def largest(xs: Sequence[Any]) -> Any:
+def largest(xs: Sequence[Scalar]) -> Scalar:
     """Return the largest absolute value."""
     return maximum(*map(absolute, xs))
 

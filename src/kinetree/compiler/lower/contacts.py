@@ -9,7 +9,7 @@ from typing import Any
 from ... import contact_geometry as contact_kinds
 from ...algebra.propagation import Pose, Propagation
 from ...algebra.rotations import Full, Rotation
-from ...algebra.scalars import is_number
+from ...algebra.scalars import Scalar, is_number
 from ...algebra.vectors import Vector, add, dot, matmul, times, transpose
 from ...contact_geometry.features import Feature, features
 from ...dynamics import closed, contact, kinematics
@@ -115,7 +115,7 @@ def _sort_of(laws: Contact, feature: Feature) -> Sort:
     return Sort(plain, feature.sort, laws.law if elastic else "newton", elastic)
 
 
-def _numbers(record: Any, feature: Feature) -> list[Any]:
+def _numbers(record: Scalar, feature: Feature) -> list[Scalar]:
     """Return the numbers of FIELDS of a feature; those of the turn only of a rim."""
     turn, center = record.b.R, add(record.b.r, times(record.b.R, feature.at))
     center = times(transpose(turn), center) if feature.rim else center
@@ -123,7 +123,7 @@ def _numbers(record: Any, feature: Feature) -> list[Any]:
     return [*center, feature.radius, record.contact.friction, record.contact.restitution, *more]
 
 
-def _column(numbers: list[Any], data: list[Any]) -> Column:
+def _column(numbers: list[Scalar], data: list[Scalar]) -> Column:
     if all(is_number(x) for x in numbers):
         return Column(tuple(map(float, numbers)))
     data += numbers
@@ -143,12 +143,12 @@ class Touch:
     Points and axes are in the frame of the surface.
     """
 
-    gap: Any
+    gap: Scalar
     point: Any
     axes: Any
     equations: Any
     rows: list[Row]
-    changes: list[Any]
+    changes: list[Scalar]
 
 
 def touches_of(sort: Sort, given: dict[str, Any], *, moves: bool = False) -> list[Touch]:
@@ -188,7 +188,7 @@ def matrix_of(x: Sequence[Any]) -> Any:
     return tuple(x[:3]), tuple(x[3:6]), tuple(x[6:9])
 
 
-def vector_of(x: Sequence[Any], first: int = 0) -> Vector:
+def vector_of(x: Sequence[Scalar], first: int = 0) -> Vector:
     """Return three scalars from one on as a vector."""
     return x[first], x[first + 1], x[first + 2]
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from ...algebra.scalars import Scalar
 from ...algebra.spatial import Motion, Twist, TwistRate, Wrench
 from ...algebra.vectors import ZERO, neg
 from ...model.mechanism import Mechanism, resolve_parts
@@ -43,7 +44,7 @@ class Tree:
         The input `offsets` has (offset, rate, acceleration) of couplings with moving offsets, by name.
         """
         self.mechanism = mechanism
-        self._offsets: Mapping[str, Sequence[Any]] = inputs.get("offsets", {})
+        self._offsets: Mapping[str, Sequence[Scalar]] = inputs.get("offsets", {})
         self.ground: Any = Ground()
         values = mechanism.values(inputs.get("parameters"))
         self.gravity = resolve_parts(mechanism.gravity, values)
@@ -165,7 +166,7 @@ class Tree:
         columns = [zero if t is None else t.entries() for twists in held for t in twists]
         return [column[row] for row in range(6) for column in columns]
 
-    def matrix(self, entries: Mapping[tuple[int, int], Any]) -> list:
+    def matrix(self, entries: Mapping[tuple[int, int], Scalar]) -> list:
         """Return the entries of an nv x nv matrix, row by row; missing entries are zero."""
         return [entries.get((i, j), 0.0) for i in range(self.nv) for j in range(self.nv)]
 
@@ -191,7 +192,7 @@ class Chain:
         return after[0].A.motion if after else Motion((Twist(),) * len(i.labels))
 
 
-def _slice(inputs: Mapping[str, Sequence[Any]], name: str, own: slice) -> tuple:
+def _slice(inputs: Mapping[str, Sequence[Scalar]], name: str, own: slice) -> tuple:
     """Return the entries of an input that belong to one joint; zeros if there is no such input."""
     if name not in inputs:
         return (0.0,) * (own.stop - own.start)

@@ -18,7 +18,7 @@ from ...algebra.flexible import FlexibleMass
 from ...algebra.mass import ArticulatedMass, MassMatrix
 from ...algebra.propagation import Propagation
 from ...algebra.rotations import ONE, Planar, Rotation, constant, snap_to_axes
-from ...algebra.scalars import cos, is_number, sin
+from ...algebra.scalars import Scalar, cos, is_number, sin
 from ...algebra.spatial import Motion, Twist, TwistRate, Wrench
 from ...algebra.vectors import Vector, add, cross, from_moments, matmul, sub, times, to_vector, transpose
 from ...model.checks import JOINT_SPRING, TRANSMISSION, coefficient_names, require_flat, spring_joint
@@ -203,7 +203,7 @@ class CouplingRecord:
     `moving` is None, or the rate and the acceleration of the offset.
     """
 
-    def __init__(self, coupling, by_joint: Mapping[str, Any], moved: Sequence[Any] | None = None) -> None:
+    def __init__(self, coupling, by_joint: Mapping[str, Scalar], moved: Sequence[Scalar] | None = None) -> None:
         """Look up the records of the joints by name; `moved` are an offset, its rate and its acceleration."""
         self.law = coupling.law
         self.name, self.offset = coupling.name, coupling.offset if moved is None else moved[0]
@@ -292,8 +292,8 @@ class ForceRecord:
         self.points: tuple[FrameRecord, FrameRecord] | None = None
         self.record: Any = None
         self.ends: tuple[Any, Any] | None = None
-        self.stiffness: tuple[Any, ...] = ()
-        self.rest: tuple[Any, ...] = ()
+        self.stiffness: tuple[Scalar, ...] = ()
+        self.rest: tuple[Scalar, ...] = ()
 
 
 def force_records(mechanism: Mechanism, values: Mapping[str, Any], record_of: Any) -> list[ForceRecord]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import joints as joint_kinds
+from ...algebra.scalars import Scalar
 from ..ir.operations import COSTS, Op, count
 from ..ir.program import Apply, Array, Constant, arrays_data, arrays_of, digest, interpret, plain
 from .program import (
@@ -34,13 +35,15 @@ from .program import (
 
 # --- Execution of a rolled program body by body on scalars of any type, in the order of native code ---
 
-Read = Callable[[Sequence[tuple], tuple], Any]
+Read = Callable[[Sequence[tuple], tuple], Scalar]
 """A function of a step's operations and one of them; it returns an input, or the sine or cosine of a coordinate."""
 
 
-def run_step(step: Step, read: Read, apply: Callable[..., Any], constant: Callable[[float], Any]) -> dict[tuple, Any]:
+def run_step(
+    step: Step, read: Read, apply: Callable[..., Scalar], constant: Callable[[float], Scalar]
+) -> dict[tuple, Scalar]:
     """Return the results of a step by their targets."""
-    values: list[Any] = []
+    values: list[Scalar] = []
     for op in step.ops:
         if op[0] is Op.INPUT or is_angle(step.ops, op):
             values.append(read(step.ops, op))
@@ -72,16 +75,16 @@ class Replay:
 
     program: RolledProgram
     segments: list[list[int]]
-    given: Mapping[str, Sequence[Any]]
-    table: list[Any]
-    sines: Mapping[Op, Sequence[Any]]
-    apply: Callable[..., Any]
-    constant: Callable[[float], Any]
-    rows: list[list[list[Any]]] = field(default_factory=list)
-    slots: dict[int, Any] = field(default_factory=dict)
-    out: dict[int, Any] = field(default_factory=dict)
+    given: Mapping[str, Sequence[Scalar]]
+    table: list[Scalar]
+    sines: Mapping[Op, Sequence[Scalar]]
+    apply: Callable[..., Scalar]
+    constant: Callable[[float], Scalar]
+    rows: list[list[list[Scalar]]] = field(default_factory=list)
+    slots: dict[int, Scalar] = field(default_factory=dict)
+    out: dict[int, Scalar] = field(default_factory=dict)
 
-    def results(self, output: Array) -> list[Any]:
+    def results(self, output: Array) -> list[Scalar]:
         """Run all loops and the last step; return the entries of the output."""
         for loop in self.program.loops:
             self._loop(loop, output)
@@ -107,7 +110,7 @@ class Replay:
             add = self.apply
             rows[target] = [add(Op.ADD, a, b) for a, b in zip(rows[target], handed, strict=True)] if inward else handed
 
-    def _body(self, loop: Loop, segment: list[int], k: int, carries: list[Any], output: Array) -> list[Any]:
+    def _body(self, loop: Loop, segment: list[int], k: int, carries: list[Scalar], output: Array) -> list[Scalar]:
         """Run the step of one body; return its carries."""
         p, c = self.program, segment[CLASS]
         kind = joint_kinds.kind(p.classes[c].kind)
@@ -119,7 +122,7 @@ class Replay:
             segment[SLOT] + k * p.slots[c],
         )
 
-        def read(ops: Sequence[Any], op: Any) -> Any:
+        def read(ops: Sequence[Scalar], op: Scalar) -> Scalar:
             if op[0] is not Op.INPUT:
                 return self.sines[op[0]][at.q + ops[op[1]][2]]
             _, group, index = op
@@ -146,7 +149,7 @@ class Replay:
                 self.out[first + target[1] * output.shape[-1] + target[2]] = x
         return [results["carry", j] for j in range(len(loop.keys))]
 
-    def _common(self, ops: Sequence[tuple], op: tuple) -> Any:
+    def _common(self, ops: Sequence[tuple], op: tuple) -> Scalar:
         """Return an input that does not depend on the body: a shared number, or a carry in a row."""
         _, group, index = op
         if group == GLOBAL:
@@ -250,7 +253,7 @@ class BoundProgram:
 
     interpret = interpret
 
-    def replay(self, inputs: Sequence[Any], apply: Apply, constant: Constant = plain) -> list[list[Any]]:
+    def replay(self, inputs: Sequence[Scalar], apply: Apply, constant: Constant = plain) -> list[list[Scalar]]:
         """Run the program on scalars of any type, given as one sequence per input.
 
         `apply(op, *operands)` carries out an operation, `constant` converts a number.

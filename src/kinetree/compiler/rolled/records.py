@@ -17,6 +17,7 @@ from ... import joints as joint_kinds
 from ...algebra.mass import MassMatrix
 from ...algebra.propagation import Propagation
 from ...algebra.rotations import Full, Planar, Rotation
+from ...algebra.scalars import Scalar
 from ...algebra.spatial import Twist, Wrench
 from ...algebra.vectors import Vector, add
 from ..ir.trace import Trace, Value
@@ -26,7 +27,7 @@ from .program import GLOBAL, TABLE, BodyClass, Key
 # --- Fields of records (twists, matrices, tuples) as lists of scalars, and the pattern of a field in all classes.
 
 
-def map_scalars(x: Any, change: Callable[[Any], Any]) -> Any:
+def map_scalars(x: Scalar, change: Callable[[Scalar], Scalar]) -> Scalar:
     """Apply a function to every scalar of a field: of tuples, lists, types of `algebra` and plain objects."""
     if type(x) is Value or (isinstance(x, float | int) and not isinstance(x, bool)):
         return change(x)
@@ -41,9 +42,9 @@ def map_scalars(x: Any, change: Callable[[Any], Any]) -> Any:
     return out
 
 
-def scalars(x: Any) -> list[Any]:
+def scalars(x: Scalar) -> list[Scalar]:
     """Return the scalars of a field in order."""
-    out: list[Any] = []
+    out: list[Scalar] = []
     map_scalars(x, lambda a: out.append(a) or a)
     return out
 
@@ -177,7 +178,7 @@ class StepRecord(Record):
         value = self.__dict__[name] = self.recall(name)
         return value
 
-    def number(self, name: str) -> Any:
+    def number(self, name: str) -> Scalar:
         """Return one of the body's numbers."""
         return self.known[name] if name in self.known else self.trace.input(TABLE, name)
 
@@ -269,7 +270,7 @@ class Inward:
         """Return an empty sum."""
         return _Sum(None)
 
-    def __setattr__(self, name: str, total: Any) -> None:
+    def __setattr__(self, name: str, total: Scalar) -> None:
         """Store the terms that were added."""
         if not isinstance(total, _Sum):
             raise RollError(f"the parent's {name!r} is set in an inward step; rolled code supports only +=")
@@ -280,10 +281,10 @@ class Inward:
 
 
 class _Sum:
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Scalar) -> None:
         self.value = value
 
-    def __add__(self, other: Any) -> _Sum:
+    def __add__(self, other: Scalar) -> _Sum:
         return _Sum(other if self.value is None else self.value + other)
 
 
@@ -318,8 +319,8 @@ class RolledFrame:
         """Make the frame's position and rotation inputs."""
         number = tree.trace.input
         self.record = _FrameBody(tree)
-        self.r: Any = tuple(number(GLOBAL, f"r{k}") for k in range(3))
-        self.R: Any = tuple(tuple(number(GLOBAL, f"R{a}{b}") for b in range(3)) for a in range(3))
+        self.r: Scalar = tuple(number(GLOBAL, f"r{k}") for k in range(3))
+        self.R: Scalar = tuple(tuple(number(GLOBAL, f"R{a}{b}") for b in range(3)) for a in range(3))
         self.A = Propagation(self.r, Rotation((Full(self.R),)))
 
 

@@ -18,7 +18,7 @@ from ... import joints as joint_kinds
 from ...algebra.columns import Column, column_matrix, columns
 from ...algebra.rotations import constant, snap_to_axes
 from ...algebra.scalars import NOISE as SNAP
-from ...algebra.scalars import is_number
+from ...algebra.scalars import Scalar, is_number
 from ...algebra.vectors import to_vector, transpose
 from ...model.mechanism import Mechanism, resolve_parts
 from ...model.parts import GROUND, Placement
@@ -257,7 +257,7 @@ def _cleared(numbers_: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return out
 
 
-def known_numbers(numbers_: Mapping[str, Sequence[Any] | np.ndarray]) -> dict[str, float]:
+def known_numbers(numbers_: Mapping[str, Sequence[Scalar] | np.ndarray]) -> dict[str, float]:
     """Return the numbers that are 0, 1 or -1 for all bodies of a class; as constants they make code shorter."""
     out = {}
     for name, x in numbers_.items():

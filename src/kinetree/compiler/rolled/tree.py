@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ...algebra.scalars import Scalar
 from ...algebra.spatial import TwistRate
 from ...algebra.vectors import ZERO, neg
 from ..ir.trace import Op, Trace, Value
@@ -60,7 +61,7 @@ class RolledTree:
         self.sweeps: list[Sweep] = []
         self.fields: list[dict[str, tuple[int, Any]]] = [{} for _ in classes]
         self.produced: dict[tuple[int, int], int] = {}  # the sweep that computes the slot (class, value)
-        self.gravity: Any = tuple(self.trace.input(GLOBAL, f"g{k}") for k in range(3))
+        self.gravity: Scalar = tuple(self.trace.input(GLOBAL, f"g{k}") for k in range(3))
         self.rho = TwistRate(ZERO, ZERO, neg(self.gravity))
         self.ground: Any = GroundRecord(self)
         self._pending: Sweep | None = None
