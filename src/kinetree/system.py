@@ -22,6 +22,9 @@ from .runtime.compiled import CompiledMechanism
 from .runtime.methods import Options, WrenchOptions, compiled_method
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from .backends.cuda.system import CudaSystem
     from .backends.jax import JaxSystem
     from .backends.torch import TorchSystem
 
@@ -115,7 +118,9 @@ class System(CompiledMechanism):
         """Return HTML for notebooks: a picture, and a table of the joints."""
         return picture("system_html")(self)
 
-    def random_state(self, rng: Any = None, shape: int | Iterable[int] = ()) -> tuple[Numbers, Numbers]:
+    def random_state(
+        self, rng: np.random.Generator | int | None = None, shape: int | Iterable[int] = ()
+    ) -> tuple[Numbers, Numbers]:
         """Return random (q, qd) with a leading shape: q within limits where joints have them, qd normal.
 
         Those of a mechanism with loops or couplings satisfy them: closed positions, with velocities that keep them
@@ -134,7 +139,7 @@ class System(CompiledMechanism):
         """
         return picture("system_page")(self, path, **options)
 
-    def on(self, device: str) -> Any:
+    def on(self, device: str) -> System | CudaSystem:
         """Return the same mechanism for arrays on a device: "cuda" (any GPU), "cuda:1" (one GPU), or "cpu", itself."""
         if device == "cpu":
             return self

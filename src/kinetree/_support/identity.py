@@ -221,7 +221,7 @@ def _reads(x: FunctionType) -> Iterator[tuple[str, Any]]:
 
     An attribute of a module is followed to its value, so that other parts of that module do not count.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for code in _codes(x.__code__):
         steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PUSH_NULL", "PRECALL")]
         for at, step in enumerate(steps):

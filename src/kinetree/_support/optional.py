@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 from ..errors import InputError
 
 
-def casadi() -> Any:
+def casadi() -> ModuleType:
     """Return the module casadi; an InputError names its extra."""
     return optional("casadi", "Functions of CasADi, the method bdf and the route lagrange", "optimal")
 
 
-def optional(package: str, purpose: str, extra: str = "results") -> Any:
+def optional(package: str, purpose: str, extra: str = "results") -> ModuleType:
     """Import an optional package, or raise an InputError that names the command to install it."""
     try:
         return importlib.import_module(package)
@@ -27,14 +27,14 @@ def optional(package: str, purpose: str, extra: str = "results") -> Any:
 # --- Libraries of arrays that may be missing, imported by the functions that need them ---
 
 
-def cupy() -> Any:
+def cupy() -> ModuleType:
     """Return the module cupy."""
     import cupy  # pyright: ignore[reportMissingImports]
 
     return cupy
 
 
-def torch() -> Any:
+def torch() -> ModuleType:
     """Return the module torch; InputError if it is not installed."""
     try:
         import torch  # pyright: ignore[reportMissingImports]
@@ -43,7 +43,7 @@ def torch() -> Any:
     return torch
 
 
-def jax() -> Any:
+def jax() -> ModuleType:
     """Return the module jax, with jax.numpy and jax.ffi; InputError if it is not installed, or too old."""
     try:
         import jax  # pyright: ignore[reportMissingImports]

@@ -66,13 +66,13 @@ for _full in ("__lt__", "__gt__"):
     setattr(Column, _full, _operator(_full))
 
 
-def columns(rows: Iterable[Any]) -> Any:
+def columns(rows: Iterable[object]) -> Any:
     """Return rows of numbers as a tuple of columns."""
     table = np.array(list(rows), dtype=float)
     return tuple(map(Column, np.ascontiguousarray(table.T))) if table.size else ()
 
 
-def column_matrix(matrices: Iterable[Any]) -> Any:
+def column_matrix(matrices: Iterable[object]) -> Any:
     """Return 3x3 matrices as one of columns."""
     table = np.ascontiguousarray(np.array(list(matrices), dtype=float).reshape(-1, 9).T)
     return tuple(tuple(Column(table[3 * a + b]) for b in range(3)) for a in range(3))

@@ -6,14 +6,15 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
 
 from .._support import optional
 from ..errors import InputError
 from ..runtime.derived import Derivable, Pullback, Pushforward, pullback, pushforward
 
 
-def needs_gradient(tensors: Sequence[Any]) -> bool:
+def needs_gradient(tensors: Sequence[object]) -> bool:
     """Return whether torch differentiates a call on these arrays, some of which may belong to other libraries."""
     if any(getattr(x, "requires_grad", False) for x in tensors) and optional.torch().is_grad_enabled():
         return True
@@ -21,7 +22,7 @@ def needs_gradient(tensors: Sequence[Any]) -> bool:
     return torch is not None and in_forward_mode(torch) and any(isinstance(x, torch.Tensor) for x in tensors)
 
 
-def in_forward_mode(torch: Any) -> bool:
+def in_forward_mode(torch: ModuleType) -> bool:
     """Return whether tensors may have tangents: inside `dual_level` of torch's forward mode, or in `torch.func.jvp`."""
     return getattr(torch.autograd.forward_ad, "_current_level", 0) >= 0
 
@@ -50,7 +51,7 @@ class Node:
 
 
 def node_of(
-    function: Derivable, forward: Callable[..., Any], run: Callable[..., Any], fixed: Sequence[Any] = ()
+    function: Derivable, forward: Callable[..., object], run: Callable[..., object], fixed: Sequence[object] = ()
 ) -> Node:
     """Return the node of a compiled function, which `forward` calls and `run` its products.
 
@@ -78,7 +79,7 @@ TWICE = "{} differentiates functions of a mechanism once; second derivatives are
 """The reason why a derivative is not differentiated again, by the name of a library."""
 
 
-def record_node(node: Node, tensors: Sequence[Any]) -> Any:
+def record_node(node: Node, tensors: Sequence[object]) -> Any:
     """Run a function of tensors as a node of torch's graph."""
     usual = not in_forward_mode(optional.torch()) and all(map(_has_memory, tensors))
     return (_reverse() if usual else _both()).apply(node, *tensors)
@@ -102,7 +103,7 @@ def _both() -> Any:
         """A compiled function with its derivatives."""
 
         @staticmethod
-        def forward(node: Node, *tensors: object) -> Any:
+        def forward(node: Node, *tensors: object) -> object:
             """Run the function."""
             return node.call(VALUE, *tensors)
 
@@ -145,21 +146,21 @@ def _product() -> Any:
         """A product of a function's Jacobian as a function of all that it depends on, without derivatives."""
 
         @staticmethod
-        def forward(node: Node, kind: str, *tensors: object) -> Any:
+        def forward(node: Node, kind: str, *tensors: object) -> object:
             """Run the product."""
             return node.call(kind, *tensors)
 
         @staticmethod
-        def setup_context(ctx: object, inputs: tuple[Any, ...], output: object) -> None:
+        def setup_context(ctx: object, inputs: tuple[object, ...], output: object) -> None:
             """Keep nothing."""
 
         @staticmethod
-        def jvp(_: object, *__: object) -> Any:
+        def jvp(_: object, *__: object) -> NoReturn:
             """Raise InputError."""
             raise InputError(TWICE.format("torch"))
 
         @staticmethod
-        def backward(_: object, *__: object) -> Any:
+        def backward(_: object, *__: object) -> NoReturn:
             """Raise InputError."""
             raise InputError(TWICE.format("torch"))
 
@@ -188,7 +189,7 @@ def _reverse() -> Any:
         """A compiled function with its gradient, for tensors outside torch.func."""
 
         @staticmethod
-        def forward(ctx: Any, node: Node, *tensors: Any) -> Any:
+        def forward(ctx: Any, node: Node, *tensors: Any) -> object:
             """Run the function."""
             ctx.node = node
             ctx.save_for_backward(*tensors)

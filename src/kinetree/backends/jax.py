@@ -34,7 +34,7 @@ class JaxSystem(Mirrored):
     def __init__(self, system: CompiledMechanism) -> None:
         """Store the system."""
         super().__init__(system)
-        self._plain: dict[tuple[str, Any], Callable[..., Any]] = {}
+        self._plain: dict[tuple[str, object], Callable[..., Any]] = {}
         self._calls: dict[tuple[Function, tuple[float, ...] | None], Callable[..., Any]] = {}
 
     def __reduce__(self):
@@ -56,7 +56,7 @@ class JaxSystem(Mirrored):
         def numbers(values: tuple[float, ...]) -> None:
             constants.append(values)
 
-        def columns(values: Sequence[Any]) -> Any:
+        def columns(values: Sequence[object]) -> Any:
             return jnp.stack(jnp.broadcast_arrays(*(jnp.asarray(x, arrays[0].dtype) for x in values)), axis=-1)
 
         more = parameter_argument(self.mechanism, options.parameters, numbers=numbers, columns=columns)

@@ -44,12 +44,12 @@ class Native(Protocol):
         ...
 
 
-def call_differentiably(native: Native, arrays: Sequence[Any]) -> tuple[Any, ...]:
+def call_differentiably(native: Native, arrays: Sequence[object]) -> tuple[Any, ...]:
     """Return y of arrays x with the same leading shape; JAX can differentiate the call."""
     return tuple(_bind(native, VALUE, arrays))
 
 
-def _bind(native: Native, kind: str, arrays: Sequence[Any]) -> list[Any]:
+def _bind(native: Native, kind: str, arrays: Sequence[object]) -> list[Any]:
     return _primitive().bind(*arrays, native=native, kind=kind)
 
 
@@ -90,7 +90,7 @@ def _primitive() -> Any:
     return p
 
 
-def _forward(given: Sequence[Any], tangents: Sequence[Any], *, native: Native, kind: str) -> tuple[Any, Any]:
+def _forward(given: Sequence[object], tangents: Sequence[object], *, native: Native, kind: str) -> tuple[Any, Any]:
     """Return the results of a call, and their derivative along tangents of its arguments."""
     from jax.interpreters import ad  # pyright: ignore[reportMissingImports]
 
@@ -99,10 +99,10 @@ def _forward(given: Sequence[Any], tangents: Sequence[Any], *, native: Native, k
     x, rest = given[:n], given[n:]
     dx, changes = tangents[:n], tangents[n:]
 
-    def moved(parts: Sequence[Any]) -> bool:
+    def moved(parts: Sequence[object]) -> bool:
         return any(type(t) is not ad.Zero for t in parts)
 
-    def whole(parts: Sequence[Any]) -> list[Any]:
+    def whole(parts: Sequence[object]) -> list[Any]:
         return [ad.instantiate_zeros(t) for t in parts]
 
     if moved(dx) and kind in (FORWARD, SECOND):
@@ -120,7 +120,7 @@ def _forward(given: Sequence[Any], tangents: Sequence[Any], *, native: Native, k
     return found, [sum(each[1:], start=each[0]) for each in zip(*terms, strict=True)]
 
 
-def _transposed(cotangents: Sequence[Any], *arguments: object, native: Native, kind: str) -> list[Any]:
+def _transposed(cotangents: Sequence[object], *arguments: object, native: Native, kind: str) -> list[Any]:
     """Return the cotangents of the arguments in which a call is linear, and None for the others."""
     from jax.interpreters import ad  # pyright: ignore[reportMissingImports]
 

@@ -78,8 +78,8 @@ def parameter_argument(
     mechanism: Mechanism,
     given: object,
     *,
-    numbers: Callable[[tuple[float, ...]], Any],
-    columns: Callable[[Sequence[Any]], Any],
+    numbers: Callable[[tuple[float, ...]], object],
+    columns: Callable[[Sequence[Any]], object],
 ) -> tuple[Any, ...]:
     """Return the last argument of a function, its free parameters; () if the mechanism has none.
 

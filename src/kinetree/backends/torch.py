@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class TorchSystem(Mirrored):
     def __init__(self, system: CompiledMechanism) -> None:
         """Store the system."""
         super().__init__(system)
-        self._plain: dict[tuple[str, Any], Function] = {}
+        self._plain: dict[tuple[str, object], Function] = {}
 
     def __reduce__(self):
         """Pickle the system."""
@@ -48,7 +49,7 @@ class TorchSystem(Mirrored):
         result = None if options else self._plain_call(torch, name, arrays)
         return self._chosen(name, arrays, options) if result is None else result
 
-    def _plain_call(self, torch: Any, name: str, arrays: tuple) -> Any:
+    def _plain_call(self, torch: ModuleType, name: str, arrays: tuple) -> Any:
         """Return the result of a call without options that is like an earlier one; None for others."""
         dtype = getattr(arrays[0], "dtype", None)
         function = self._plain.get((name, dtype))

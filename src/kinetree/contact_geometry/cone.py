@@ -8,14 +8,14 @@ present normal force: friction does not open the contact.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..algebra.arrays import Numbers
 from ..algebra.scalars import Scalar, absolute, maximum, sqrt, where
-from ..algebra.vectors import to_vector
+from ..algebra.vectors import Vector, to_vector
 
 # --- Residuals: what is left of Signorini's conditions and Coulomb's law at a contact, without units ---
 #
@@ -52,22 +52,22 @@ class Probe:
     `shut` tells whether the contact is closed, and `holds` whether friction may act.
     """
 
-    push: Any
-    x: Any
-    y: Any
+    push: Scalar
+    x: Scalar
+    y: Scalar
     size: Scalar
     radius: Scalar
-    shut: Any
-    holds: Any
+    shut: Scalar
+    holds: Scalar
 
-    def lacks(self, p: Any) -> tuple[Any, Any, Any]:
+    def lacks(self, p: Sequence[Scalar]) -> Vector:
         """Return the differences between p and its equations along the normal and both tangents."""
         part = where(self.radius < self.size, self.radius, 1.0) / where(self.radius < self.size, self.size, 1.0)
         aims = where(self.shut, self.push, 0.0), *(where(self.holds, z * part, 0.0) for z in (self.x, self.y))
         return to_vector(a - aim for a, aim in zip(p, aims, strict=True))
 
 
-def probe(p: Any, u: Any, mu: Any, r: Any, grip: Any = None) -> Probe:
+def probe(p: Sequence[Scalar], u: Sequence[Scalar], mu: Scalar, r: Scalar, grip: Scalar = None) -> Probe:
     """Return the point of a contact whose nearest allowed one is compared with p.
 
     A `grip` is friction by impulses along the normal that are given already and not among p: the radius of the disc is
@@ -81,7 +81,7 @@ def probe(p: Any, u: Any, mu: Any, r: Any, grip: Any = None) -> Probe:
     return Probe(push, x, y, sqrt(x * x + y * y), radius if grip is None else radius + more, shut, holds)
 
 
-def length(p: Scalar) -> Scalar:
+def length(p: Sequence[Scalar]) -> Scalar:
     """Return |p|."""
     return sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
 
@@ -91,12 +91,12 @@ def force_unit(size: Scalar, w: Scalar, speed: Scalar) -> Scalar:
     return maximum(size, speed / w)
 
 
-def speed_unit(loads: Scalar, speed: Scalar, dtype: str = "float64") -> Scalar:
+def speed_unit(loads: Iterable[Scalar], speed: Scalar, dtype: str = "float64") -> Scalar:
     """Return S for w |p| of all contacts."""
     return speed + ROUNDING[dtype] * maximum(*loads)
 
 
-def residual(lacks: Any, unit: Any) -> tuple[Any, Any]:
+def residual(lacks: Iterable[Scalar], unit: Scalar) -> tuple[Scalar, Scalar]:
     """Return the residuals along the normal and the tangents of a contact with the force unit F."""
     normal, *tangents = (absolute(x) / unit for x in lacks)
     return normal, maximum(*tangents)

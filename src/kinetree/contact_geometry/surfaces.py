@@ -58,7 +58,7 @@ FLATNESS = 1e-5
 point. They differ from the rim by half of this part of its radius at most."""
 
 
-def rim_lies(R) -> Any:
+def rim_lies(R) -> Scalar:
     """Return whether a rim lies flat on the xy plane."""
     return R[0][2] * R[0][2] + R[1][2] * R[1][2] < FLATNESS * FLATNESS
 

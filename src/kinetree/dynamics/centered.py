@@ -199,7 +199,7 @@ def _push(i, p) -> None:
     p.pushed += i.A.T @ i.pushed
 
 
-def _of_loops(loads: Sequence, i: Any, label: int) -> Any:
+def _of_loops(loads: Sequence, i: object, label: int) -> Any:
     """Return the generalized force of multipliers in a degree of freedom of a record."""
     total: Scalar = 0.0
     for row, multiplier in loads:

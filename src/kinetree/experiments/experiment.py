@@ -51,10 +51,17 @@ class Experiment:
     def simulate(self, *, progress: bool | None = None) -> Trajectory:
         """Return the trajectory of the run."""
         return simulate(
-            self.system, self.q0, self.qd0,
-            times=self.times, control=self.control, forces=self.forces, passive=False, parameters=self.parameters,
-            progress=progress, **self.method,
-        )  # fmt: skip
+            self.system,
+            self.q0,
+            self.qd0,
+            times=self.times,
+            control=self.control,
+            forces=self.forces,
+            passive=False,
+            parameters=self.parameters,
+            progress=progress,
+            **self.method,
+        )
 
     def tracking_error(self, run: Trajectory) -> Numbers | None:
         """Return reference minus coordinates at the times of a run [nt, nq]; None without a reference.

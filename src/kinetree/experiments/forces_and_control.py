@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .._support.checks import numbers
 from .._support.public_names import load_classes
@@ -22,8 +22,9 @@ from ..model.mechanism import Mechanism
 from ..simulation.acting import references
 from ..simulation.acting.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
 from ..simulation.acting.driven import Driven, combine_controls
-from ..simulation.acting.instants import Instant
+from ..simulation.acting.instants import Controller, Force, Instant
 from ..simulation.acting.motors import AtMotors, MotorControl
+from ..simulation.acting.references.motions import Reference
 from ..simulation.arguments import spread
 from ..simulation.closing import Baumgarte, Minimal, Projection
 from .experiment import inner
@@ -35,11 +36,14 @@ TAU = argument("tau", "torque", "")
 class Torque:
     """Constant torques: one for all degrees of freedom, or one per degree of freedom [N m, N]."""
 
-    tau: Any
+    tau: object
 
     def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         return list(spread(numbers(self.tau, TAU), now.mechanism.nv, TAU))
+
+
+T = TypeVar("T")
 
 
 def _kind(made: type) -> str:
@@ -74,24 +78,24 @@ LIMITED_BY_JOINTS = "effort"
 """The value of `limit` that refers to the effort limits of the joints."""
 
 
-def force(table: Any, where: str, mechanism: Mechanism) -> Any:
+def force(table: Any, where: str, mechanism: Mechanism) -> Force:
     """Return the force of a table, after a trial on the mechanism."""
     made = _built(FORCES, "force", table, where)
     _make_at(lambda: made.apply(instant(mechanism)), where, table)
     return made
 
 
-def control(table: Any, where: str, mechanism: Mechanism, folder: Path) -> Any:
+def control(table: Mapping[str, object], where: str, mechanism: Mechanism, folder: Path) -> Controller:
     """Return the controller of a table, after a trial on the mechanism; `limit` bounds its torques."""
     made = _controller(table, where, folder)
     _make_at(lambda: combine_controls(mechanism, (made,)).torque(instant(mechanism)), where, table)
     return made
 
 
-def _controller(table: Any, where: str, folder: Path) -> Any:
+def _controller(table: Mapping[str, object], where: str, folder: Path) -> Any:
     """Return the controller of a table, which may have others inside of it."""
 
-    def command(x: Any, at: str) -> Any:
+    def command(x: object, at: str) -> object:
         """Return what motors are commanded: a controller, a reference, numbers by name, or numbers in order."""
         if not isinstance(x, Mapping):
             return plain_numbers(x, at)
@@ -113,7 +117,7 @@ def _controller(table: Any, where: str, folder: Path) -> Any:
     return made
 
 
-def reference(table: object, where: str, folder: Path) -> Any:
+def reference(table: object, where: str, folder: Path) -> Reference:
     """Return the reference of a table; its numbers may be in a CSV file in the folder of the experiment."""
     if isinstance(table, Mapping) and table.get("kind") == "table" and "file" in table:
         known_keys(table, ("kind", "file", "columns", "ends"), where)
@@ -164,7 +168,7 @@ def _built(
     return _make_at(lambda: kinds[kind](**given), where, found)
 
 
-def _make_at(make: Callable[[], Any], where: str, table: Mapping[str, object]) -> Any:
+def _make_at(make: Callable[[], T], where: str, table: Mapping[str, object]) -> T:
     """Return the result of `make`; an error gets a location in the file, at the key of its path, if it has one."""
     try:
         return make()
@@ -188,7 +192,7 @@ def plain_numbers(x: object, where: str) -> Any:
     return constant(x, where)
 
 
-def _numbers_by_joint(x: object, where: str) -> dict[str, Any]:
+def _numbers_by_joint(x: object, where: str) -> dict[str, object]:
     found = known_keys(x, x if isinstance(x, Mapping) else (), where)
     return {joint: plain_numbers(value, below(where, joint)) for joint, value in found.items()}
 

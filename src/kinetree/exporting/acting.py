@@ -35,8 +35,15 @@ RUNS = 4
 """The number of candidates for the samples of the self-test of a step or a run, which are interpreted in Python."""
 
 SETTINGS = {
-    "dt": 2.5e-4, "skip": 0.0, "budget": 1e6, "rtol": 1e-4, "atol": 1e-6, "first": 1e-4, "most": 1000.0, "begin": 0.0,
-}  # fmt: skip
+    "dt": 2.5e-4,
+    "skip": 0.0,
+    "budget": 1e6,
+    "rtol": 1e-4,
+    "atol": 1e-6,
+    "first": 1e-4,
+    "most": 1000.0,
+    "begin": 0.0,
+}
 """The settings of the self-test of a run."""
 
 LOOSE = {"float64": 1e-12, "float32": 1e-3}

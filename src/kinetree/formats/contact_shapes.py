@@ -297,7 +297,7 @@ class _Surfaces:
             f"height field {label(self._given, g)!r}: its heights are joined by cubic splines, not by triangles, and "
             "continue level beyond its border"
         )
-        heights: Any = tuple(map(tuple, (top * data.T).tolist()))
+        heights = tuple(map(tuple, (top * data.T).tolist()))
         return Surface(
             "heights", placement=corner, heights=heights, spacing=(2 * x / (columns - 1), 2 * y / (rows - 1))
         )

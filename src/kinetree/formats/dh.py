@@ -11,10 +11,10 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index as index_of
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 from ..algebra.rotations import Full, Planar
 from ..algebra.scalars import Scalar, cos, is_number, sin, snap
@@ -93,7 +93,10 @@ def mechanism_from_dh(
     )
 
 
-def _part(x: object, kind: type, read: Any, where: str) -> Any:
+T = TypeVar("T")
+
+
+def _part(x: object, kind: type[T], read: Callable[[object, str], T], where: str) -> T:
     """Return a part unchanged, or the part of a table."""
     return x if isinstance(x, kind) else read(x, where)
 

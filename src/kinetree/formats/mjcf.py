@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def _title(root: Element, file: str) -> str:
     return root.attributes.get("model") or ("mechanism" if file == "<text>" else Path(file).stem)
 
 
-def _mujoco(file: str) -> Any:
+def _mujoco(file: str) -> ModuleType:
     """Return the package mujoco, or raise ModelError."""
     try:
         return import_module("mujoco")
@@ -103,7 +104,7 @@ def _mujoco(file: str) -> Any:
         ) from None
 
 
-def _compiled(mujoco: Any, prepared: Prepared, source: Source) -> Any:
+def _compiled(mujoco: ModuleType, prepared: Prepared, source: Source) -> Any:
     """Return the model compiled by MuJoCo, or raise ModelError with its message."""
     try:
         with _warnings(mujoco, source.report):
@@ -119,7 +120,7 @@ def _compiled(mujoco: Any, prepared: Prepared, source: Source) -> Any:
 
 
 @contextmanager
-def _warnings(mujoco: Any, report: Report) -> Iterator[None]:
+def _warnings(mujoco: ModuleType, report: Report) -> Iterator[None]:
     """Collect MuJoCo's warnings in the report, instead of a log file in the working folder."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda message: report.suspect(f"MuJoCo warns: {' '.join(str(message).split())[:500]}"))
@@ -129,7 +130,7 @@ def _warnings(mujoco: Any, report: Report) -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
 
 
-def _named(mujoco: object, model: Any, prepared: Prepared, report: Report) -> Import:
+def _named(mujoco: ModuleType, model: Any, prepared: Prepared, report: Report) -> Import:
     """Return the model with unique names for all parts: bodies, sites and the ground share one set of names here."""
     taken = {GROUND}
     bodies, joints = [GROUND], []
@@ -292,7 +293,7 @@ def read_actuators(given: Import) -> dict[int, Actuator]:
     return out
 
 
-def _misfit(m: Any, mujoco: Any, k: int, joint: int) -> str:
+def _misfit(m: Any, mujoco: ModuleType, k: int, joint: int) -> str:
     """Return why an actuator is not read, or ""."""
     type_, dyn, gain, bias = (int(getattr(m, f"actuator_{x}type")[k]) for x in ("trn", "dyn", "gain", "bias"))
     if dyn != mujoco.mjtDyn.mjDYN_NONE:

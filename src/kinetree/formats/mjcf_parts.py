@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from ..algebra.rotations import from_axis_angle, from_quaternion, snap_to_axes
@@ -43,7 +44,7 @@ SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 class Import:
     """A MuJoCo model that is being read: the package, the model, the names of its parts, and the report."""
 
-    mujoco: Any
+    mujoco: ModuleType
     model: Any
     prepared: Prepared
     report: Report

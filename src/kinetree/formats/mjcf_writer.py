@@ -293,10 +293,14 @@ def _pose(placement: Placement) -> str:
 def _quaternion(R: Any) -> list[float]:
     """Return the unit quaternion of a rotation, w first: from the largest of the four, which is exact to rounding."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
-    products = np.array([
-        [1.0 + xx + yy + zz, zy - yz, xz - zx, yx - xy], [zy - yz, 1.0 + xx - yy - zz, yx + xy, xz + zx],
-        [xz - zx, yx + xy, 1.0 - xx + yy - zz, zy + yz], [yx - xy, xz + zx, zy + yz, 1.0 - xx - yy + zz],
-    ])  # fmt: skip
+    products = np.array(
+        [
+            [1.0 + xx + yy + zz, zy - yz, xz - zx, yx - xy],
+            [zy - yz, 1.0 + xx - yy - zz, yx + xy, xz + zx],
+            [xz - zx, yx + xy, 1.0 - xx + yy - zz, zy + yz],
+            [yx - xy, xz + zx, zy + yz, 1.0 - xx - yy + zz],
+        ]
+    )
     row = products[int(np.argmax(np.diagonal(products)))]
     return (row / np.linalg.norm(row)).tolist()
 

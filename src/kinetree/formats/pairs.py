@@ -45,7 +45,7 @@ def mechanism_from_pairs(
     scenery: Iterable[Shape] = (),
     source: str = "",
     description: str = "",
-    guess: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
+    guess: Mapping[str, object] | Iterable[tuple[str, object]] = (),
     lenient: bool = False,
 ) -> tuple[Mechanism, Report]:
     """Return the mechanism of bodies and pairs, joints between any two bodies, and a report of the cuts.

@@ -159,7 +159,7 @@ def read_tables(source: str) -> dict[str, Any]:
 def _plain(source: str) -> dict[str, Any]:
     if _CONTROL.search(source):
         raise _Refused
-    root: dict[str, Any] = {}
+    root: dict[str, object] = {}
     table, made, signs = root, _Made(root), 0
     for n, line in enumerate(source.split("\n"), 1):
         line = line.strip(" \t")

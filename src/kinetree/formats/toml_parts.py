@@ -180,11 +180,11 @@ def shape(table: object, where: str) -> Shape:
     color = numbers(table["color"], below(where, "color"), 4) if "color" in table else None
     return Shape(
         text(require(table, "kind", where), below(where, "kind")),
-        numbers(table.get("size", ()), below(where, "size")),  # type: ignore[arg-type]
+        numbers(table.get("size", ()), below(where, "size")),
         placement(table, where),
         role=text(table.get("role", "visual"), where),
         file=text(table.get("file", ""), where),
-        color=color,  # type: ignore[arg-type]
+        color=color,
         name=text(table.get("name", ""), where),
     )
 
@@ -215,7 +215,7 @@ def pair(table: object, where: str) -> Pair:
 def limits(table: object, where: str) -> Limits:
     """Return limits; a single number is a list of one. Only limits may be infinite."""
     table = known_keys(table, LIMITS, where)
-    return Limits(**{key: one_or_more(table[key], where, infinite=True) for key in table})  # type: ignore[arg-type]
+    return Limits(**{key: one_or_more(table[key], where, infinite=True) for key in table})
 
 
 def losses(table: Mapping[str, object], where: str) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def _table(pairs: Iterable[tuple[str, str]]) -> str:
     return f"{{ {inner} }}" if inner else "{}"
 
 
-def _map(items: tuple[tuple[str, Any], ...]) -> str:
+def _map(items: tuple[tuple[str, object], ...]) -> str:
     """Return named numbers as a table, or as a list of pairs if a name occurs twice."""
     if len({key for key, _ in items}) < len(items):
         return _value(items)

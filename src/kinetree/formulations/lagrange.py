@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from .. import joints as joint_kinds
 from .._support.optional import casadi
 from ..algebra.rotations import from_euler
-from ..algebra.scalars import Scalar
 from ..algebra.vectors import from_moments
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolve_parts
@@ -149,13 +148,13 @@ def _poses(mechanism: Mechanism, coordinates: list[list[Any]]) -> list[tuple[Any
     """Return (R, o) of every body in the ground's frame."""
     ca = casadi()
 
-    out: list[tuple[Any, Any]] = []
+    out: list[tuple[object, object]] = []
     bodies, joints = resolve_parts((mechanism.bodies, mechanism.joints), mechanism.values())
     for joint, mine, parent in zip(joints, coordinates, mechanism.parents, strict=True):
         kind = joint_kinds.kind(joint.kind)
         R, o = out[parent] if parent >= 0 else (ca.SX.eye(3), ca.SX.zeros(3))
         if isinstance(kind, joint_kinds.Elastic):  # the deformed body keeps the frame at its joint
-            above: Any = bodies[parent].flexible
+            above = bodies[parent].flexible
             node = None if kind.node is None else above.modal.node(kind.node)
             out.append((R, o) if node is None else _at_node(node, R, o, coordinates[parent]))
             continue
@@ -187,7 +186,7 @@ def _matrix(rows: Any) -> Any:
     return ca.vertcat(*(ca.horzcat(*row) for row in rows))
 
 
-def _rate(x: Scalar, along: Scalar, speed: Scalar) -> Scalar:
+def _rate(x: Any, along: Any, speed: Any) -> Any:
     """Return the derivative of x along a direction."""
     ca = casadi()
 

@@ -85,11 +85,18 @@ def links(mechanism: Mechanism, joints: Sequence[str]) -> list[Link]:
         index[body.name] = len(out)
         out.append(
             Link(
-                body.name, joint.name, index.get(joint.parent, -1), kind, np.array(joint.axis, dtype=float),
-                np.array(joint.placement.rotation, dtype=float), np.array(joint.placement.translation, dtype=float),
-                float(body.mass), np.array(body.com, dtype=float), np.array(from_moments(body.inertia), dtype=float),
+                body.name,
+                joint.name,
+                index.get(joint.parent, -1),
+                kind,
+                np.array(joint.axis, dtype=float),
+                np.array(joint.placement.rotation, dtype=float),
+                np.array(joint.placement.translation, dtype=float),
+                float(body.mass),
+                np.array(body.com, dtype=float),
+                np.array(from_moments(body.inertia), dtype=float),
             )
-        )  # fmt: skip
+        )
     return out
 
 

@@ -53,7 +53,7 @@ def kind(name: str, where: str = "") -> JointKind:
     if name not in KINDS:
         within = elastic_kind(name) if isinstance(name, str) else None
         if within is not None:
-            return within  # type: ignore[return-value]
+            return within
         raise unknown_name("joint kind", name, KINDS, elsewhere=ELSEWHERE, where=where)
     return KINDS[name]
 

@@ -71,54 +71,54 @@ class Elastic:
         """No other library has them."""
         return {}
 
-    def check(self, joint: Any, where: str) -> None:
+    def check(self, joint: object, where: str) -> None:
         """Accept any data: the kind uses none."""
 
-    def frame(self, joint: Any) -> Matrix:
+    def frame(self, joint: object) -> Matrix:
         """Return the child's own axes."""
         return IDENTITY
 
-    def steps(self, joint: Any) -> tuple | None:
+    def steps(self, joint: object) -> tuple | None:
         """Return None: the displacement is that of shape functions."""
         return None
 
-    def displacement(self, joint: Any, q: Any) -> tuple:
+    def displacement(self, joint: Any, q: object) -> tuple:
         """Refuse: the displacement is that of the shape functions of the parent, which a kind does not have."""
         raise ModelError(
             f"joint {joint.name!r} is within a flexible body, which this function does not know",
             remedy="use the functions of a System, or make it rigid (docs/flexible.md lists what knows such bodies)",
         )
 
-    def motion(self, joint: Any, q: Any, qd: Any) -> Motion:
+    def motion(self, joint: object, q: object, qd: object) -> Motion:
         """Return the unit rates of the modal coordinates."""
         m = len(self.names)
         return Motion(tuple(Twist(ZERO, ZERO, (0.0,) * k + (1.0,) + (0.0,) * (m - k - 1)) for k in range(m)))
 
-    def common(self, mass: Any) -> MassMatrix:
+    def common(self, mass: object) -> MassMatrix:
         """Return no mass: the points of a deformed body move differently from those of the frame at its joint."""
         return MassMatrix()
 
-    def neutral(self, joint: Any) -> tuple[float, ...]:
+    def neutral(self, joint: object) -> tuple[float, ...]:
         """Return the shape at rest."""
         return (0.0,) * len(self.names)
 
-    def random(self, joint: Any, rng: Any, size: Any = None) -> tuple:
+    def random(self, joint: object, rng: object, size: object = None) -> tuple:
         """Return modal coordinates within a share of the limits."""
         return tuple(SHARE * x for x in random_in_limits(joint, rng, (SPAN,) * len(self.names), size))
 
-    def reverse(self, joint: Any) -> None:
+    def reverse(self, joint: object) -> None:
         """Return None: the frame at the joint does not deform, and its child does."""
         return None
 
-    def rate(self, joint: Any, q: Any, qd: Any) -> tuple:
+    def rate(self, joint: object, q: object, qd: object) -> tuple:
         """Return qd."""
         return flat.rate(joint, q, qd)
 
-    def integrate(self, joint: Any, q: Any, dq: Any) -> tuple:
+    def integrate(self, joint: object, q: object, dq: object) -> tuple:
         """Return q + dq."""
         return flat.integrate(joint, q, dq)
 
-    def difference(self, joint: Any, qa: Any, qb: Any) -> tuple:
+    def difference(self, joint: object, qa: object, qb: object) -> tuple:
         """Return qb - qa."""
         return flat.difference(joint, qa, qb)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .. import joints as joint_kinds
 from .._support.checks import number, numbers, positive, vector, whole
@@ -340,7 +339,7 @@ def rod_mechanism(
     E: float | None = None,
     G: float | None = None,
     rho: float | None = None,
-    section: tuple[Any, ...] | None = None,
+    section: tuple[object, ...] | None = None,
     EI: tuple[float, float] | float | None = None,
     GJ: float | None = None,
     mass_per_length: float | None = None,

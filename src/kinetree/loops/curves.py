@@ -85,7 +85,9 @@ def best(candidates: Sequence[tuple[Piece, ...]], score: Callable[..., Scalar]) 
     return tuple(_numbered(p, k) for p, k in zip(listed, found, strict=True))
 
 
-def _winner(candidates: Sequence[tuple], score: Callable[[int], Scalar], either: Callable[..., Any]) -> tuple[Any, ...]:
+def _winner(
+    candidates: Sequence[tuple], score: Callable[[int], Scalar], either: Callable[..., object]
+) -> tuple[Any, ...]:
     """Return the first of the tuples with the smallest score, entry by entry.
 
     A score is computed shortly before it is compared: with all of them first, a thousand values would wait in memory.

@@ -137,7 +137,7 @@ def _number(value: Any, what: str, *, least: float = 0.0, above: bool = False) -
 
 
 def _tidy(beam: Beam) -> None:
-    def put(name: str, value: Any) -> None:
+    def put(name: str, value: object) -> None:
         object.__setattr__(beam, name, value)
 
     put("length", _number(beam.length, "length", above=True))
@@ -279,7 +279,7 @@ class Series:
         basis = legendre.legvander(2 * s - 1, degree)
         return cls((values * weights) @ basis * (2 * np.arange(degree + 1) + 1))
 
-    def at(self, s: Any) -> np.ndarray:
+    def at(self, s: object) -> np.ndarray:
         """Return the values [..., count] at s."""
         return legendre.legvander(2 * np.asarray(s, dtype=float) - 1, self.c.shape[-1] - 1) @ self.c.T
 

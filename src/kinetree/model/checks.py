@@ -315,7 +315,7 @@ def joint(j: Any, where: str = "", *, lenient: bool = False) -> None:
         raise ModelError("the armature is negative", where=where, remedy="give zero or more")
 
 
-def placement(place: Placement, values: Mapping[str, Any], where: str) -> None:
+def placement(place: Placement, values: Mapping[str, object], where: str) -> None:
     """Refuse a placement with numbers that are not finite, or whose rotation is none."""
     try:
         plain = resolve_parts(place, values)

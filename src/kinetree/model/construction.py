@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from ..algebra.vectors import add, times
 from ..errors import at, below, part_at
@@ -87,7 +86,7 @@ def at_joints(mechanism: Mechanism) -> Mechanism:
     )
 
 
-def _contact(where: Mapping[str, Placement], contact: Any) -> Any:
+def _contact(where: Mapping[str, Placement], contact: Contact) -> Contact:
     surface = contact.surface
     moved = replace(surface, placement=_moved(where, surface.body, surface.placement))
     return replace(contact, placement=_moved(where, contact.body, contact.placement), surface=moved)
@@ -115,7 +114,7 @@ def build_mechanism(
     scenery: Iterable[Shape] = (),
     source: str = "",
     description: str = "",
-    guess: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
+    guess: Mapping[str, object] | Iterable[tuple[str, object]] = (),
     contacts: Iterable[Contact] = (),
     actuators: Iterable[Actuator] = (),
     keyframes: Iterable[Keyframe] = (),
@@ -127,7 +126,7 @@ def build_mechanism(
     `guess` has coordinates by joint name, near which the loops close: one number per coordinate of the joint. `lenient`
     accepts impossible inertias, for files from elsewhere; `checks.impossible_inertias` lists them.
     """
-    sorts: dict[str, tuple[Any, type]] = {
+    sorts: dict[str, tuple[object, type]] = {
         "body": (bodies, Body),
         "joint": (joints, Joint),
         "frame": (frames, Frame),

@@ -36,7 +36,7 @@ def placement_of(x: object, where: str) -> Placement:
     """Return a placement; three numbers are its translation."""
     if isinstance(x, Placement):
         return tidy(x, where)
-    shift: Vector = numbers_of(x, where, expressions=True)  # type: ignore[assignment]
+    shift: Vector = numbers_of(x, where, expressions=True)
     if len(shift) != 3:
         raise ModelError(f"{len(shift)} numbers", where=where, remedy="give three, or a Placement")
     return Placement(shift)
@@ -162,7 +162,7 @@ class Contact:
         check_contact(self)
 
 
-def check_contact(contact: Contact, values: Mapping[str, Any] | None = None) -> None:
+def check_contact(contact: Contact, values: Mapping[str, object] | None = None) -> None:
     """Refuse a contact with impossible sizes, coefficients or surface; expressions are checked once `values` exist."""
     where = part_at("contact", contact.name)
     plain = contact if values is None else _resolved(contact, values)
@@ -286,7 +286,7 @@ def check_all(mechanism: Mechanism) -> None:
             checks.placement(place, values, where)
 
 
-def _resolved(contact: Contact, values: Mapping[str, Any]) -> Contact:
+def _resolved(contact: Contact, values: Mapping[str, object]) -> Contact:
     try:
         return resolve_parts(contact, values)
     except ModelError as error:

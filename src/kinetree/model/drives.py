@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import joints as joint_kinds
 from .._support.checks import plain
@@ -13,6 +13,8 @@ from ..errors import ModelError, at, below, brief, part_at, unknown_name
 from .mechanism import Mechanism
 from .part_fields import check_name
 from .parts import GROUND, Body, Joint
+
+T = TypeVar("T")
 
 Numbers = tuple[float, ...]
 Named = tuple[tuple[str, Numbers], ...]
@@ -170,7 +172,7 @@ class Keyframe:
         check_name(self.name, "keyframe")
         for key in ("q", "qd", "control"):
             where = below(part_at("keyframe", self.name), key)
-            given: Any = getattr(self, key)
+            given = getattr(self, key)
             pairs = given.items() if hasattr(given, "items") else given
             if not isinstance(pairs, Iterable) or isinstance(pairs, str):
                 raise ModelError(
@@ -240,7 +242,7 @@ def listed_drives(given: object, kind: type, sort: str) -> tuple[Any, ...]:
     return out
 
 
-def _known(what: str, name: str, known: dict[str, Any], where: str) -> Any:
+def _known(what: str, name: str, known: dict[str, T], where: str) -> T:
     if name not in known:
         raise unknown_name(what, name, known, where=where)
     return known[name]

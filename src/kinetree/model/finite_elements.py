@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -322,5 +321,5 @@ def _node(mesh: Mesh, name: str, group: np.ndarray, Phi: np.ndarray) -> Node:
     angles = np.cross(r[:, None, :], Phi[group]).sum(axis=0) @ inverse
     rows = [tuple(tuple(map(float, row)) for row in a) for a in (Phi[group].mean(axis=0), angles)]
     none = ((0.0, 0.0, 0.0),) * Phi.shape[1]
-    place: Any = tuple(map(float, center))
+    place = tuple(map(float, center))
     return Node(name, place, rows[0], (none,) * Phi.shape[1], rows[1])  # type: ignore[arg-type]

@@ -162,9 +162,14 @@ def motor_parts(joint: Joint) -> Parts:
         own = elastic.carrier in ("", joint.parent)
         place = elastic.placement or (joint.placement if own else Placement())
         motor = replace(
-            motor, kind="rotor", ratio=ratio, parent=elastic.carrier or joint.parent, placement=place,
-            axis=elastic.axis or joint.axis, child_placement=None,
-        )  # fmt: skip
+            motor,
+            kind="rotor",
+            ratio=ratio,
+            parent=elastic.carrier or joint.parent,
+            placement=place,
+            axis=elastic.axis or joint.axis,
+            child_placement=None,
+        )
         z = tuple(row[2] for row in kind.frame(motor))
         moments = tuple(0.5 * inertia * (IDENTITY[i][k] + z[i] * z[k]) for i, k in MOMENTS)
         body = Body(name, elastic.mass, inertia=moments)

@@ -131,9 +131,11 @@ def _modal(beam: Beam, given: Mapping[str, Number]) -> ModalBody:
     ratio = now["length"] / beam.length if "length" in given else 1.0
     parts = _parts(beam)
     weights = (
-        (section.mass * ratio, parts.line), (section.spread[0] * ratio, parts.along_y),
-        (section.spread[1] * ratio, parts.along_z), (now["tip_mass"], parts.tip),
-    )  # fmt: skip
+        (section.mass * ratio, parts.line),
+        (section.spread[0] * ratio, parts.along_y),
+        (section.spread[1] * ratio, parts.along_z),
+        (now["tip_mass"], parts.tip),
+    )
     moments = _combined(weights, ratio)
     before: dict[str, Any] = dict(zip(FAMILIES, (*own.EI, own.GJ, own.EA), strict=True))
     after: dict[str, Any] = dict(zip(FAMILIES, (*section.EI, section.GJ, section.EA), strict=True))

@@ -126,7 +126,7 @@ def _at(items: tuple, k: int, x: object) -> tuple:
     return (*items[:k], x, *items[k + 1 :])
 
 
-def _part(sort: str, k: int, change: Callable[[Any, Number], Any]) -> Callable[[Mechanism, Number], Mechanism]:
+def _part(sort: str, k: int, change: Callable[[Any, Number], object]) -> Callable[[Mechanism, Number], Mechanism]:
     """Return a function that changes part k of a sort of a mechanism."""
 
     def put(mechanism: Mechanism, x: Number) -> Mechanism:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, wraps
 from itertools import accumulate, pairwise
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from .._support.checks import real_array
+from ..algebra.scalars import Scalar
 from ..errors import InputError, unknown_name
 from .beams import Beam
 from .curves import Curve, Law
 from .modal_bodies import ModalBody
 from .parameters import Expression, Parameter, resolve
 from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
+
+if TYPE_CHECKING:
+    from .contacts import Contact
+    from .drives import Actuator, Keyframe, Motor
 
 T = TypeVar("T")
 
@@ -80,17 +85,17 @@ class Mechanism:
     source: str = ""
     description: str = ""
     guess: tuple[tuple[str, tuple[float, ...]], ...] = ()
-    contacts: tuple[Any, ...] = ()
-    actuators: tuple[Any, ...] = ()
-    keyframes: tuple[Any, ...] = ()
-    motors: tuple[Any, ...] = ()
+    contacts: tuple[Contact, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    keyframes: tuple[Keyframe, ...] = ()
+    motors: tuple[Motor, ...] = ()
 
     def __repr__(self) -> str:
         """Return the name and the numbers of parts: the parts themselves fill pages."""
         counts = f"{len(self.bodies)} bodies" + (f", {len(self.loops)} loops" if self.loops else "")
         return f"<Mechanism {self.name!r}: {counts}, {len(self.free_parameters)} free parameters>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the content alone: what was computed from it and kept is computed again where it is needed."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
@@ -210,9 +215,9 @@ class Mechanism:
         """The parameters that remain inputs of the compiled functions, in order."""
         return tuple(p for p in self.parameters if p.free)
 
-    def values(self, free: Iterable[Any] | None = None) -> dict[str, Any]:
+    def values(self, free: Iterable[Scalar] | None = None) -> dict[str, Any]:
         """Return the values of all parameters by name; `free`, if given, has those of the free parameters."""
-        out: dict[str, Any] = {p.name: p.value for p in self.parameters}
+        out: dict[str, object] = {p.name: p.value for p in self.parameters}
         if free is not None:
             out |= zip((p.name for p in self.free_parameters), free, strict=True)
         return out
@@ -309,7 +314,7 @@ def canonical(x: object) -> str:
     raise TypeError(f"cannot hash a {type(x).__name__}")
 
 
-def resolve_parts(x: object, values: Mapping[str, Any]) -> Any:
+def resolve_parts(x: object, values: Mapping[str, object]) -> Any:
     """Return a part of a mechanism with every expression replaced by its number."""
     if isinstance(x, Expression):
         return resolve(x, values)

@@ -233,12 +233,17 @@ class Points:
         weights = np.sqrt(np.diag(K))
         K = np.where(np.abs(K) <= ORTHOGONAL * np.outer(weights, weights), 0.0, K)
         return Moments(
-            float(self.mass.sum()), _tuples(total("n,na->a", x)), _tuples(total("n,na,nb->ab", x, x)),
-            _tuples(total("n,nja->ja", Phi)), _tuples(total("n,njka->jka", G)),
-            _tuples(total("n,na,njb->jab", x, Phi)), _tuples(N1), _tuples((K + K.T) / 2),
+            float(self.mass.sum()),
+            _tuples(total("n,na->a", x)),
+            _tuples(total("n,na,nb->ab", x, x)),
+            _tuples(total("n,nja->ja", Phi)),
+            _tuples(total("n,njka->jka", G)),
+            _tuples(total("n,na,njb->jab", x, Phi)),
+            _tuples(N1),
+            _tuples((K + K.T) / 2),
             _tuples(_turned(turn, total("n,nja,nkb->jkab", Phi, Phi))),
             _tuples(_turned(turn, total("n,na,njkb->jkab", x, G))),
-        )  # fmt: skip
+        )
 
 
 def _turned(turn: np.ndarray, products: np.ndarray) -> np.ndarray:

@@ -284,7 +284,7 @@ def open_rings(
     *,
     couplings: Iterable[Coupling] = (),
     forces: Sequence[ForceElement] = (),
-    guess: Sequence[tuple[str, Any]] = (),
+    guess: Sequence[tuple[str, object]] = (),
 ) -> Opened:
     """Return the tree and loops of pairs. Joint springs, couplings and guesses are in the coordinates of the pairs."""
     check_pairs(bodies, pairs)

@@ -193,9 +193,15 @@ class Elastic:
 
 
 ELASTIC = {
-    "stiffness": None, "damping": 0.0, "inertia": None, "ratio": None, "backlash": 0.0, "motor_damping": 0.0,
-    "motor_friction": 0.0, "mass": 0.0,
-}  # fmt: skip
+    "stiffness": None,
+    "damping": 0.0,
+    "inertia": None,
+    "ratio": None,
+    "backlash": 0.0,
+    "motor_damping": 0.0,
+    "motor_friction": 0.0,
+    "mass": 0.0,
+}
 """The numbers of an elastic joint and their least values; None for those above zero."""
 
 

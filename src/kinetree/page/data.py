@@ -329,9 +329,16 @@ def page_scene(drawn: Scene, poses: Numbers, *, standing: bool) -> dict[str, Any
 
 def _rod(rod: Rod) -> dict[str, Any]:
     return {
-        "a": rod.a, "pa": _plain(rod.point_a), "b": rod.b, "pb": _plain(rod.point_b), "radius": rod.radius,
-        "color": rod.color, "solid": rod.solid, "pin": rod.pin, "element": rod.element,
-    }  # fmt: skip
+        "a": rod.a,
+        "pa": _plain(rod.point_a),
+        "b": rod.b,
+        "pb": _plain(rod.point_b),
+        "radius": rod.radius,
+        "color": rod.color,
+        "solid": rod.solid,
+        "pin": rod.pin,
+        "element": rod.element,
+    }
 
 
 def _plain(values: Any) -> list[float]:

@@ -196,7 +196,7 @@ TABLE = ("page/js/panels/model.js", "page/js/editing.js", "page/js/model_files.j
 """The modules of the mode Model, which files without a table leave out."""
 
 
-def script_of(loops: Sequence[Any], *, table: bool, lesson: bool = False) -> str:
+def script_of(loops: Sequence[object], *, table: bool, lesson: bool = False) -> str:
     """Return the script of the file of a mechanism with these loops, with or without a table and a lesson."""
     unused = (*STUDIO, *(() if loops else ("page/js/panels/loops.js",)), *(() if table else TABLE))
     return bundle(LESSON_ENTRY if lesson else ENTRY, unused)

@@ -75,7 +75,7 @@ class _Freeing:
         self.parameters: list[Parameter] = []
 
     def placement(self, placement: Placement, body: str, end: str) -> Placement:
-        along: Any = placement.translation
+        along = placement.translation
         if any(isinstance(x, Expression) for x in along):
             for x in along:
                 self.named(x)

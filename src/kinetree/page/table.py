@@ -53,7 +53,7 @@ def page_table(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, Any]:
     rows = []
     for i, (body, joint) in enumerate(zip(bodies, joints, strict=True)):
         com, inertia = np.array(body.com, dtype=float), np.array(from_moments(body.inertia), dtype=float)
-        row: dict[str, Any] = {"name": body.name, "joint": joint.kind, "parent": m.parents[i]}
+        row: dict[str, object] = {"name": body.name, "joint": joint.kind, "parent": m.parents[i]}
         row |= {"placed": _set_by(m.joints[i].placement, free), "weighed": _set_by(m.bodies[i], free)}
         if ends:
             end, geometry = ends[i]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .meshes import Mesh, cylinder, join_meshes, solid, sphere
 from .skeleton import Scene, scene
 
 if TYPE_CHECKING:
+    from matplotlib.animation import AbstractMovieWriter
+
     from ..results.trajectory import Trajectory
 
 
@@ -89,7 +91,7 @@ def snapshot(run: Trajectory, path: str | Path, *, time: float, size: tuple[int,
         return save_picture(stage.figure, path, dpi=100, facecolor=PAPER)
 
 
-def _writer(path: Path, fps: float) -> Any:
+def _writer(path: Path, fps: float) -> AbstractMovieWriter:
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
     ending = path.suffix.lower()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..algebra.arrays import Numbers
 from ..errors import InputError
 from ..model.axes import axis_labels, axis_names
 from ..model.topology import path as path_of_body
-from .figures import COLORS, INK, _figure, _style, finish_figure
+from .figures import COLORS, INK, Picture, _figure, _style, finish_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,9 @@ FLAT = 1e-6
 """The extent of a drawing along one axis, relative to the largest, below which the mechanism is planar."""
 
 
-def solutions_plot(found: AllSolutions, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+def solutions_plot(
+    found: AllSolutions, path: str | Path | None = None, *, heading: str | None = None
+) -> Picture | Path:
     """Draw each solution from the ground to the frame, the frame's axes in color; write the figure to `path` if given.
 
     A planar mechanism is drawn in its plane, any other in perspective.
@@ -96,7 +98,7 @@ def _planar(axes: Axes, line: Numbers, T: Numbers, across: int, lines: Numbers) 
     axes.set_ylabel(f"{'xyz'[j]}  [m]")
 
 
-def workspace_plot(found: Workspace, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+def workspace_plot(found: Workspace, path: str | Path | None = None, *, heading: str | None = None) -> Picture | Path:
     """Draw the points from the top, the front and the side, or in their plane, colored by their manipulability."""
     order = np.argsort(found.manipulability, kind="stable")
     points, shade = found.points[order], found.manipulability[order]
@@ -119,7 +121,7 @@ def workspace_plot(found: Workspace, path: str | Path | None = None, *, heading:
     return finish_figure(figure, path)
 
 
-def beam_loads_plot(found: BeamLoads, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+def beam_loads_plot(found: BeamLoads, path: str | Path | None = None, *, heading: str | None = None) -> Picture | Path:
     """Draw deflection, bending moment, shear and strain along a beam, a curve per direction and state."""
     rows = [("deflection  [m]", found.deflection), ("moment  [N m]", found.moment), ("shear  [N]", found.shear)]
     if found.strain is not None:
@@ -152,7 +154,7 @@ WORDS = {"N m": "torque", "N": "force"}
 CURVES = (("with springs and other forces", "residual", "-"), ("gravity alone", "without", "--"))
 
 
-def balance_plot(found: Balance, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+def balance_plot(found: Balance, path: str | Path | None = None, *, heading: str | None = None) -> Picture | Path:
     """Draw the torques of joints that the forces act on, and return the figure; write it to `path` if given."""
     shown = _select_torques(found)
     with _style():
@@ -179,7 +181,7 @@ def _size(found: Balance, torques: Numbers, k: int) -> str:
     return f"{size if size > rounding else 0.0:.4g} {found.units[k]}"
 
 
-def _curves(found: Balance, shown: list[int]) -> Any:
+def _curves(found: Balance, shown: list[int]) -> Picture:
     """Return one panel per joint, with the torque under the forces and without them."""
     figure = _figure((5.6, 2.2 * len(shown) + 0.6))
     (name, x), unit = found.over[0], found.over_units[0]
@@ -196,7 +198,7 @@ def _curves(found: Balance, shown: list[int]) -> Any:
     return figure
 
 
-def _maps(found: Balance, shown: list[int]) -> Any:
+def _maps(found: Balance, shown: list[int]) -> Picture:
     """Return two maps per joint with the same colors: under the forces, and without them."""
     figure = _figure((7.4, 2.9 * len(shown) + 0.4))
     (first, x), (second, y) = found.over
@@ -220,7 +222,7 @@ def _maps(found: Balance, shown: list[int]) -> Any:
 # --- Planned motions ---
 
 
-def timing_plot(found: TimedMotion, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+def timing_plot(found: TimedMotion, path: str | Path | None = None, *, heading: str | None = None) -> Picture | Path:
     """Draw the speed along the path, and what is used of each limit over time, and return the figure."""
     with _style():
         figure = _figure((7.0, 5.0))
@@ -244,7 +246,7 @@ def timing_plot(found: TimedMotion, path: str | Path | None = None, *, heading: 
     return finish_figure(figure, path)
 
 
-def plan_plot(found: Plan, path: str | Path | None = None, *, heading: str | None = None) -> Any:
+def plan_plot(found: Plan, path: str | Path | None = None, *, heading: str | None = None) -> Picture | Path:
     """Draw positions, velocities and the torques of drives of a plan over time, and return the figure."""
     m = found.system.mechanism
     labels, units = axis_labels(m, 1), [unit for _, _, unit in axis_names(m, 1)]

@@ -46,9 +46,14 @@ COLUMNS: dict[str, dict[str, float]] = {
 }
 """The columns of numbers, with their units and the factors to SI units."""
 THERMAL = (
-    "torque_constant", "resistance", "winding_thermal_resistance", "housing_thermal_resistance",
-    "winding_thermal_time", "housing_thermal_time", "max_temperature",
-)  # fmt: skip
+    "torque_constant",
+    "resistance",
+    "winding_thermal_resistance",
+    "housing_thermal_resistance",
+    "winding_thermal_time",
+    "housing_thermal_time",
+    "max_temperature",
+)
 """The columns from which the temperature of a motor's winding follows: all of them, or none."""
 TEXTS = ("kind", "name")
 REQUIRED = {

@@ -28,8 +28,13 @@ def identification_report(found: Identification, path: str | Path) -> Path:
         [escape(b.name), *(cell_text(float(x)) for x in (b.mass, *b.com, *b.inertia)), cell_text(float(margin))]
         for b, margin in zip(bodies, found.margins, strict=True)
     ]
-    heads = ("body", "mass [kg]", *(f"{x} [m]" for x in "xyz"),
-             *(f"I{x} [kg m^2]" for x in ("xx", "yy", "zz", "xy", "yz", "zx")), "margin")  # fmt: skip
+    heads = (
+        "body",
+        "mass [kg]",
+        *(f"{x} [m]" for x in "xyz"),
+        *(f"I{x} [kg m^2]" for x in ("xx", "yy", "zz", "xy", "yz", "zx")),
+        "margin",
+    )
     body = (
         section("Torques", f"Measured and predicted torques of {held}, and their difference.", charts)
         + section("Base parameters", "The combinations that the motion determines, with 95 % intervals.", base)
@@ -54,8 +59,9 @@ def _charts(found: Identification, k: int) -> str:
     """Return the charts of a joint: its torques, and their residuals."""
     joint, unit, fits = found.joints[k], found.units[k], found.validation or found.training
     t = np.concatenate([f.t for f in fits])
-    measured, predicted = (np.concatenate([x[:, k] for x in part]) for part in (
-        [f.measured for f in fits], [f.predicted for f in fits]))  # fmt: skip
+    measured, predicted = (
+        np.concatenate([x[:, k] for x in part]) for part in ([f.measured for f in fits], [f.predicted for f in fits])
+    )
     curves = [Curve(t, measured, "measured", "c0"), Curve(t, predicted, "predicted", "c1")]
     residual = [Curve(t, measured - predicted, "", "c2")]
     return chart(curves, title=f"torque of {joint}", ylabel=f"torque [{unit}]", over_time=False) + chart(

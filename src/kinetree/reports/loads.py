@@ -190,7 +190,7 @@ def own_elements(run: Trajectory) -> list[tuple[str, Any]]:
     return [(element.name, from_element(element, carried)) for element in mechanism.forces]
 
 
-def name_forces(forces: Iterable[Any]) -> list[tuple[str, Any]]:
+def name_forces(forces: Iterable[object]) -> list[tuple[str, Any]]:
     """Return forces that were given to `simulate` as (name, force), or raise an InputError for other kinds."""
     out = []
     for k, force in enumerate(forces, 1):
@@ -203,7 +203,7 @@ def name_forces(forces: Iterable[Any]) -> list[tuple[str, Any]]:
     return out
 
 
-def load_elements(run: Trajectory, elements: Iterable[tuple[str, Any]]) -> ElementLoads:
+def load_elements(run: Trajectory, elements: Iterable[tuple[str, object]]) -> ElementLoads:
     """Return the loads of force elements at all samples of a single run."""
     mechanism = run.system.mechanism
     values = mechanism.values(run.constant_parameters)
@@ -220,7 +220,7 @@ def load_elements(run: Trajectory, elements: Iterable[tuple[str, Any]]) -> Eleme
         elif isinstance(force, Transmission):
             (a, b), x, rate = twist_of(run, force)
             numbers = resolve_parts((force.stiffness, force.damping, force.backlash), values)
-            pull, _ = transmission(x, rate, *numbers)  # type: ignore[arg-type]
+            pull, _ = transmission(x, rate, *numbers)
             torques[:, a] -= pull
             torques[:, b] += pull
         else:
@@ -247,7 +247,7 @@ def _between_points(
     speed = (direction * (vb - va)).sum(axis=-1)
     if isinstance(force, SpringDamper):
         numbers = resolve_parts((force.stiffness, force.damping, force.free_length, force.preload), values)
-        push = spring_damper(length, speed, *numbers)  # type: ignore[arg-type]
+        push = spring_damper(length, speed, *numbers)
     elif callable(force.force):
         law: Any = force.force
         push = np.array([float(law(float(t))) for t in run.t])

@@ -138,9 +138,13 @@ def winding_temperature(motor: Motor, t: Numbers, current: Numbers) -> tuple[Num
     a, b = current[:-1], current[1:]
     heat = motor.resistance * (a * a + a * b + b * b) / 3.0
     steps = _heat_steps(
-        np.diff(t), (heat * COPPER - 1.0 / R1) / c1, 1.0 / (R1 * c1), 1.0 / (R1 * c2), -(1.0 / R1 + 1.0 / R2) / c2,
+        np.diff(t),
+        (heat * COPPER - 1.0 / R1) / c1,
+        1.0 / (R1 * c1),
+        1.0 / (R1 * c2),
+        -(1.0 / R1 + 1.0 / R2) / c2,
         heat * (1.0 + COPPER * (motor.ambient - ROOM)) / c1,
-    )  # fmt: skip
+    )
     paths = np.empty((len(t), 3, 3))
     paths[0] = np.eye(3)
     for k, step in enumerate(steps):
@@ -180,8 +184,8 @@ def twist_loads(run: Trajectory) -> tuple[TwistLoad, ...]:
             continue
         _, x, rate = twist_of(run, force)
         numbers = resolve_parts((force.stiffness, force.damping, force.backlash), values)
-        torque, energy = (np.asarray(y, dtype=float) for y in transmission(x, rate, *numbers))  # type: ignore[arg-type]
-        elastic = np.asarray(transmission(x, 0.0 * rate, *numbers)[0], dtype=float)  # type: ignore[arg-type]
+        torque, energy = (np.asarray(y, dtype=float) for y in transmission(x, rate, *numbers))
+        elastic = np.asarray(transmission(x, 0.0 * rate, *numbers)[0], dtype=float)
         unit = {"m": "N"}.get(_unit(run, force.joint), "N m")
         out.append(
             TwistLoad(

@@ -181,7 +181,7 @@ def load_report(
     joints: str | Sequence[str] | None = None,
     thermal_time: float | None = None,
     safety: float = 1.0,
-    forces: Iterable[Any] = (),
+    forces: Iterable[object] = (),
     passive: bool = False,
     share: object = None,
 ) -> LoadReport:

@@ -303,7 +303,7 @@ def acting_wrenches(run: Trajectory) -> Numbers | None:
 
 def call_options(run: Trajectory, *, wrenches: bool = False) -> dict[str, Any]:
     """Return the options that a run passes to functions of its System: parameters, and wrenches that acted."""
-    options: dict[str, Any] = {"check": False}
+    options: dict[str, object] = {"check": False}
     if run.parameters is not None:
         options["parameters"] = run.parameters_at_samples
     if wrenches:

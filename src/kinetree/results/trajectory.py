@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +41,9 @@ from .columns import (
 )
 from .files import read_fields, save
 from .frames import ContactResults, summary_lines, to_dataframe
+
+if TYPE_CHECKING:
+    from ..page.writer import Page
 
 SAMPLED = {
     "q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2, "contact_forces": 2,
@@ -327,7 +330,7 @@ class Trajectory:
         """Write a web page that replays the run in 3D; see `kinetree.page.writer.replay`."""
         return picture("replay")(self, path, **options)
 
-    def page(self, path: str | Path | None = None, **options) -> Any:
+    def page(self, path: str | Path | None = None, **options) -> Page:
         """Return a web page that replays the run and computes on from it; with a `path`, write it there.
 
         Notebooks show the page, and `.save("page.html")` writes it. It takes the options of `replay`, and `kernel`.

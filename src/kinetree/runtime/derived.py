@@ -138,7 +138,7 @@ def pullback(function: Derivable, run: Callable[..., Any], constants: Sequence[A
     return pull
 
 
-def pushforward(function: Derivable, run: Callable[..., Any], constants: Sequence[Any] = ()) -> Pushforward:
+def pushforward(function: Derivable, run: Callable[..., object], constants: Sequence[object] = ()) -> Pushforward:
     """Return the Jacobian-vector product of a function, with the arguments of `pullback`."""
     names = [a.name for a in function.inputs[: len(function.inputs) - len(constants)]]
     product = entry_product(function, "jvp", names)

@@ -49,7 +49,7 @@ class Executor(Protocol):
         ...
 
     @property
-    def counts(self) -> Any:
+    def counts(self) -> ctypes.Array[ctypes.c_int64]:
         """The memory of two counts of blocks of samples: with an input, and with any number, that is not finite."""
         ...
 

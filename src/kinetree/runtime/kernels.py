@@ -79,7 +79,9 @@ class KernelFunction:
             self.shares[threads] = self.shares.get(threads) or Shared(this, threads)
         return self.shares[threads].once
 
-    def direct(self, owner: Any, constants: tuple[np.ndarray, ...], fallback: Callable[..., Any]) -> Callable[..., Any]:
+    def direct(
+        self, owner: object, constants: tuple[np.ndarray, ...], fallback: Callable[..., object]
+    ) -> Callable[..., Any]:
         """Return a function of the inputs before the constants; it leaves unusual arguments to `fallback`."""
         return direct_call(self.kernel, owner, "_call", "", constants, fallback) or fallback
 

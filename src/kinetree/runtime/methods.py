@@ -295,7 +295,7 @@ def complete(cls: type) -> None:
     """Add to a class the methods of all algorithms in the table that it does not declare."""
     for name, algorithm in ALGORITHMS.items():
         if not hasattr(cls, name):
-            method: Any = _method(name)
+            method = _method(name)
             method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
             method.__doc__ = algorithm.page.__doc__
             names = ["self", *algorithm.inputs, *["frame"] * algorithm.frame]
@@ -311,13 +311,13 @@ def mirror(cls: type, source: type, *without: str) -> None:
     Each method calls `self._call(name, arrays, options)`, with a frame among the options. The class has the names of
     options that such calls do not take as `without`.
     """
-    cls.without = (*without, "wrt")  # type: ignore[attr-defined]
+    cls.without = (*without, "wrt")
     for name in ALGORITHMS:
         model = getattr(source, name)
         parameters = inspect.signature(model).parameters.values()
         positional = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
         keywords = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in without]
-        method: Any = _mirrored(name, [p.name for p in positional[1:]])
+        method = _mirrored(name, [p.name for p in positional[1:]])
         method.__doc__, method.__name__, method.__qualname__ = model.__doc__, name, f"{cls.__qualname__}.{name}"
         method.__signature__ = inspect.Signature([*positional, *keywords])
         setattr(cls, name, method)

@@ -44,7 +44,14 @@ from .cache import digest, fetch
 
 
 def register(
-    address: int, counter: Any, name: str, doc: str, signature: str, arity: tuple[int, int], dtype: str, keep: object
+    address: int,
+    counter: ctypes.Array[ctypes.c_int64],
+    name: str,
+    doc: str,
+    signature: str,
+    arity: tuple[int, int],
+    dtype: str,
+    keep: object,
 ) -> np.ufunc:
     """Return a gufunc that runs the kernel at an address; `keep` lives as long as the gufunc."""
     keep_freed_results()
@@ -95,7 +102,7 @@ def keep_freed_results() -> None:
         np.empty(LARGEST_KEPT, np.uint8)
 
 
-def address_table(name: str) -> Any:
+def address_table(name: str) -> ctypes._Pointer[ctypes.c_void_p]:
     """Return a table of addresses in NumPy's C interface: _UFUNC_API for ufuncs, _ARRAY_API for arrays."""
     module = np._core._multiarray_umath  # type: ignore[attr-defined]
     get = ctypes.pythonapi.PyCapsule_GetPointer
@@ -103,7 +110,7 @@ def address_table(name: str) -> Any:
     return ctypes.cast(get(getattr(module, name), None), ctypes.POINTER(ctypes.c_void_p))
 
 
-_forever: list[Any] = []
+_forever: list[object] = []
 
 
 def _tie(ufunc: np.ufunc, name_address: int, kept: tuple) -> None:
@@ -235,9 +242,9 @@ class NativeKernel:
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     address: int
-    counts: Any
-    code: Any
-    last: Any = None
+    counts: ctypes.Array[ctypes.c_int64]
+    code: object
+    last: ctypes.Array[ctypes.c_int64] | None = None
 
 
 class MethodDefinition(ctypes.Structure):
@@ -256,7 +263,7 @@ class DirectCall(tuple):
 
     __slots__ = ()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[object, ...]:
         """Pickle the object whose method this is, from which pickle gets the method again by its name."""
         return self[1].__reduce__()
 
@@ -267,7 +274,7 @@ def direct_call(
     name: str,
     doc: str,
     constants: tuple[np.ndarray, ...],
-    fallback: Callable[..., Any],
+    fallback: Callable[..., object],
 ) -> Callable[..., Any] | None:
     """Return a function of the arrays of one sample or of a batch; None where direct calls are impossible.
 
@@ -291,7 +298,7 @@ def _fits(kernel: NativeKernel) -> bool:
     return len(arrays) <= ARRAYS and all(len(a.shape) <= DIMENSIONS for a in arrays)
 
 
-def _words(kernel: NativeKernel, constants: tuple[np.ndarray, ...], fallback: Callable[..., Any]) -> list[int]:
+def _words(kernel: NativeKernel, constants: tuple[np.ndarray, ...], fallback: Callable[..., object]) -> list[int]:
     """Return the words of a call."""
     arrays = kernel.inputs + kernel.outputs
     given = len(kernel.inputs) - len(constants)
@@ -349,7 +356,7 @@ def _word_at(address: int) -> int:
 def _has_expected_layout(array: np.ndarray) -> bool:
     """Return whether the fields of an array of float64 numbers are where the entry reads them."""
 
-    def field(thing: int, offset: Offset, kind: Any = ctypes.c_size_t) -> int:
+    def field(thing: int, offset: Offset, kind: type = ctypes.c_size_t) -> int:
         return kind.from_address(thing + offset).value
 
     this, dtype = id(array), id(array.dtype)

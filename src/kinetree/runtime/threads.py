@@ -85,13 +85,13 @@ def code() -> Loaded:
 
 
 @cache
-def work() -> Any:
+def work() -> Callable[..., None]:
     """Return the native function of a thread; found once, since a search waits for llvmlite's lock."""
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code().find("work"))
 
 
 @cache
-def sweep() -> Any:
+def sweep() -> Callable[..., int]:
     """Return the native function that shares arrays with several leading axes."""
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code().find("sweep"))
 
@@ -151,7 +151,7 @@ class Shared:
             (function.gufunc, code()),
         )
 
-    def _words(self, threads: int) -> Any:
+    def _words(self, threads: int) -> ctypes.Array[ctypes.c_int64]:
         f, words, item = self.function, (ctypes.c_int64 * Share.SIZE)(), self._dtype.itemsize
         grain = CACHE_LINE // item  # whole vectors, whose results are whole lines
         for k, core in enumerate(self._cores if self._can_sweep else ()):
@@ -279,7 +279,7 @@ class Pace:
         self.seconds: float | None = None
         self.few = FEWEST
 
-    def timed(self, samples: int, run: Callable[[], Any]) -> Any:
+    def timed(self, samples: int, run: Callable[[], T]) -> T:
         """Return the result of a call on some samples, and note the time that it takes unless it is brief."""
         start = time.perf_counter()
         result = run()
@@ -354,7 +354,7 @@ def _count(inputs: Sequence[Array], arguments: tuple) -> int | None:
     return prod(lead or ())
 
 
-def _overlap(arrays: Sequence[np.ndarray], places: Sequence[Any]) -> bool:
+def _overlap(arrays: Sequence[np.ndarray], places: Sequence[object]) -> bool:
     """Return whether results may be written to the memory of arguments, which only one call for all samples permits."""
     return any(x is not None and np.may_share_memory(a, x) for a in arrays for x in places)
 

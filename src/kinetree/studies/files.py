@@ -111,7 +111,7 @@ def _write_npz(study: Study, path: Path) -> None:
             status=study.status,
             failed_at=study.failed_at,
             **arrays,
-        )  # type: ignore[arg-type]
+        )
 
 
 def _write_csv(study: Study, path: Path) -> None:
@@ -130,14 +130,14 @@ def _write_csv(study: Study, path: Path) -> None:
 def dataset_of(study: Study) -> Any:
     """Return an xarray Dataset: measures and statuses over the dimensions, quantities as coordinates."""
     xarray = optional("xarray", "Datasets of studies", "studies")
-    coords: dict[str, Any] = {
+    coords: dict[str, object] = {
         name: (dim, values, {"units": study.units.get(name, "")}) for name, (dim, values) in study.over.items()
     }
     for name, count in study.dims.items():
         coords.setdefault(name, (name, np.arange(count), {}))
     dims, shape = tuple(study.dims), study.shape
     texts = study.about.get("measures", {})
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         name: (dims, x.reshape(shape), {"units": study.units.get(name, ""), "long_name": texts.get(name, name)})
         for name, x in study.measures.items()
     }

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from .._support.progress import on_terminal
 
@@ -66,7 +65,7 @@ def _on_page(total: int) -> Iterator[Callable[[int], None]]:
     """Yield a function that changes one line of the page, in HTML and in plain text; widgets are not needed."""
     from IPython.display import display  # type: ignore[import-not-found]
 
-    line: Any = None
+    line = None
 
     def change(done: int, text: str) -> None:
         nonlocal line

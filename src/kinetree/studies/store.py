@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -238,7 +239,7 @@ def _refuse_damaged(file: Path) -> None:
 # --- Arrays in the format Zarr v3: their metadata, and their chunks ---
 
 
-def package(name: str) -> Any:
+def package(name: str) -> ModuleType:
     """Return a package that stores need."""
     return optional(name, "Stores of studies", "studies")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +35,9 @@ from .statistics.bands import MEMORY, QUANTILES, Bands, bands_of
 from .statistics.indices import Indices, indices_of
 from .statistics.summary import BINS, FailureProbability, Histogram, failure_probability_of, histogram_of
 from .store import Store, open_store
+
+if TYPE_CHECKING:
+    from ..plots.figures import Picture
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -205,7 +208,7 @@ class Study:
 
     def plot(
         self, measures: Sequence[str] | str | None = None, path: str | Path | None = None, **options: object
-    ) -> Any:
+    ) -> Picture | Path:
         """Draw measures: curves over one quantity, maps over two, parallel coordinates or a Pareto front of more."""
         return picture("study_plot")(self, measures, path, **options)
 
@@ -247,8 +250,8 @@ def study(
     *,
     measures: Mapping[str, str | Measuring],
     motion: Mapping[str, Reference] | None = None,
-    simulate: Mapping[str, Any] | None = None,
-    cycle: Mapping[str, Any] | None = None,
+    simulate: Mapping[str, object] | None = None,
+    cycle: Mapping[str, object] | None = None,
     duration: float | None = None,
     times: ArrayLike | None = None,
     steps: int | None = None,

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from ..._support.interruption import INTERRUPTED, noted_interrupts, usual
 from ...errors import KinetreeError, WriteError, unwritable
@@ -95,7 +95,10 @@ def status_of(command: Callable[[], object]) -> int:
     return status
 
 
-def compute_or_keep(name: str, compute: Callable[[], Any]) -> tuple[Any, bool]:
+T = TypeVar("T")
+
+
+def compute_or_keep(name: str, compute: Callable[[], T]) -> tuple[T, bool]:
     """Return a result, after Ctrl-C the part that the KeyboardInterrupt keeps by this name, and whether that is so."""
     try:
         return compute(), False

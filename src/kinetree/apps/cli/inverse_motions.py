@@ -112,9 +112,16 @@ def inverse_run(
     t, q, qd, qdd = motion
     tau = system.inverse_dynamics(q, qd, qdd, parameters=parameters, actuated=list(actuated) if actuated else None)
     run = Trajectory(
-        system, t, q, qd,
-        torque=tau, accelerations=qdd, parameters=parameters, method="inverse dynamics", evaluations=len(t),
-    )  # fmt: skip
+        system,
+        t,
+        q,
+        qd,
+        torque=tau,
+        accelerations=qdd,
+        parameters=parameters,
+        method="inverse dynamics",
+        evaluations=len(t),
+    )
     return driven_run(run, tau) if system.mechanism.has_forces else run
 
 

@@ -46,7 +46,7 @@ def listed_numbers(option: str, text: str, names: Sequence[str]) -> np.ndarray:
 
 def by_joint(option: str, texts: Iterable[str]) -> dict[str, Any]:
     """Return {joint: numbers} from texts such as crank=pi/4 or rod=0.1,0.2."""
-    out: dict[str, Any] = {}
+    out: dict[str, object] = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not (name.strip() and sign and value.strip()):
@@ -61,7 +61,7 @@ def loops_of(system: System, text: str | None) -> Any:
     if text is None:
         return None
     kind, sign, value = (part.strip() for part in text.partition("="))
-    table: dict[str, Any] = {"kind": kind}
+    table: dict[str, object] = {"kind": kind}
     if sign and kind == "baumgarte":
         (table["rate"],) = _constants("--loops baumgarte", value)[:1]
     elif sign and kind == "minimal":

@@ -45,7 +45,7 @@ class _Listing:
     console: Console
     whole: bool
 
-    def some(self, items: Sequence[Any], most: int) -> Sequence[Any]:
+    def some(self, items: Sequence[object], most: int) -> Sequence[Any]:
         """Return the items to print."""
         return items if self.whole else items[:most]
 
@@ -215,7 +215,7 @@ def _bound(values: tuple[float, ...]) -> str:
     return ", ".join(map(_number, values)) or "-"
 
 
-def _vector(values: Iterable[Any]) -> str:
+def _vector(values: Iterable[object]) -> str:
     return "(" + ", ".join(map(_number, values)) + ")"
 
 

@@ -59,7 +59,7 @@ def answers(lesson: Lesson, system: System) -> list[float | None]:
 
 def answer(question: Question, system: System) -> float:
     """Return the right number of a question [its unit; radians for angles]."""
-    known: dict[str, Any] = functions(system)
+    known: dict[str, object] = functions(system)
     for name, formula in question.given.items():
         known[name] = evaluate_formula(formula, known)
     return float(evaluate_formula(question.answer, known))

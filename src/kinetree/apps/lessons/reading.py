@@ -94,12 +94,12 @@ def _page_tree(node: ast.expr) -> Any:
     raise _refusal(ast.unparse(node), "")
 
 
-def evaluate_formula(formula: str, known: Mapping[str, Any]) -> Any:
+def evaluate_formula(formula: str, known: Mapping[str, object]) -> Any:
     """Return the value of a formula: a number, or an array of a list."""
     return _value(parse_formula(formula), {**CONSTANTS, **known})
 
 
-def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+def _value(node: ast.expr, known: Mapping[str, object]) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name | ast.Attribute):
@@ -209,7 +209,7 @@ def read_lesson(path: Path) -> Lesson:
         return _lesson(parsed_toml(source), path.stem)
 
 
-def _lesson(tables: Mapping[str, Any], name: str) -> Lesson:
+def _lesson(tables: Mapping[str, object], name: str) -> Lesson:
     known_keys(tables, ("lesson", "step"), "")
     place = at("lesson")
     head = known_keys(require(tables, "lesson", ""), ("title", "mechanism", "summary", "minutes", "start"), place)
@@ -250,7 +250,7 @@ def _step(table: Any, where: str) -> Step:
     )
 
 
-def _readings(table: Mapping[str, Any], where: str) -> Sequence[Any]:
+def _readings(table: Mapping[str, object], where: str) -> Sequence[Any]:
     return sequence(table.get("reading", []), below(where, "reading"))
 
 

@@ -100,7 +100,7 @@ def composite_bodies(tree: Any) -> list[Any]:
     entries = inertia_matrix(tree)
     rows = [list(entries[n * k : n * (k + 1)]) for k in range(n)]
     x = [a - b for a, b in zip(given, bias, strict=True)]
-    inverses: list[Any] = []
+    inverses: list[object] = []
     for k in range(n):  # L D L^T, row by row; rows[k][j] is L_kj below the diagonal
         products = []
         for j in range(k):

@@ -14,7 +14,7 @@ import webbrowser
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs
 
 from ..._support.interruption import cancelled_by
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 #
 # Links to a state have no token, so that they may be passed on. The answer to them is an entrance: a page without any
 # data that takes the token from the storage of this origin in the reader's browser, where the studio's page put it.
+
+T = TypeVar("T")
 
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Any, Any], Awaitable[None]]
@@ -244,7 +246,7 @@ async def _serve_socket(served: Served, websocket: Any) -> None:
 class Calls:
     """The calls of a socket: each runs in a thread of its own, reports its progress, and can be cancelled."""
 
-    def __init__(self, studio: Studio, send: Callable[[str], Any]) -> None:
+    def __init__(self, studio: Studio, send: Callable[[str], Awaitable[object]]) -> None:
         """Run calls for a tab; `send` sends a text."""
         self.studio, self.send = studio, send
         self.turns = asyncio.Semaphore(AT_ONCE)
@@ -305,7 +307,7 @@ class Calls:
             stop.set()
 
 
-async def in_thread(work: Callable[[], Any]) -> Any:
+async def in_thread(work: Callable[[], T]) -> T:
     """Run a function in a thread that does not keep the process from ending, and return its result."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future = loop.create_future()
@@ -377,10 +379,17 @@ def listen(first: Callable[[], System], folder: Folder, port: int = 0) -> Listen
     token = secrets.token_urlsafe(TOKEN)
     number = bound.getsockname()[1]
     config = uvicorn.Config(
-        application(Served(first, folder, token, number)), log_level="warning", access_log=False, lifespan="off",
-        ws="websockets-sansio", ws_max_size=LARGEST_MESSAGE, ws_per_message_deflate=False, proxy_headers=False,
-        server_header=False, timeout_graceful_shutdown=PATIENCE,
-    )  # fmt: skip
+        application(Served(first, folder, token, number)),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ws="websockets-sansio",
+        ws_max_size=LARGEST_MESSAGE,
+        ws_per_message_deflate=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=PATIENCE,
+    )
     return Listening(uvicorn.Server(config), bound, f"http://{LOOPBACK}:{number}/?token={token}")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
+from types import ModuleType
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -126,7 +127,7 @@ class Library(Protocol):
     name: str
     module: str
 
-    def owns(self, module: object, x: DeviceArray) -> bool:
+    def owns(self, module: ModuleType, x: DeviceArray) -> bool:
         """Return whether an object is an array of this library, given its module."""
         ...
 
@@ -176,7 +177,7 @@ class CuPy:
 
     name, module = "CuPy", "cupy"
 
-    def owns(self, module: Any, x: DeviceArray) -> bool:
+    def owns(self, module: ModuleType, x: DeviceArray) -> bool:
         """Return whether an object is an array of CuPy."""
         return isinstance(x, module.ndarray)
 
@@ -242,7 +243,7 @@ class Torch:
 
     name, module = "torch", "torch"
 
-    def owns(self, module: Any, x: DeviceArray) -> bool:
+    def owns(self, module: ModuleType, x: DeviceArray) -> bool:
         """Return whether an object is a tensor."""
         return isinstance(x, module.Tensor)
 

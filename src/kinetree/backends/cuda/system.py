@@ -133,7 +133,7 @@ class CudaFunction(Derivable):
             for a, x in zip(self.outputs, places, strict=True)
         ]
         samples, itemsize = prod(lead), np.dtype(dtype).itemsize
-        copies: list[Any] = []  # they stay alive until the kernel is queued, on the same stream
+        copies: list[object] = []  # they stay alive until the kernel is queued, on the same stream
         inputs = [
             self._input(library, a, x, view, lead, copies)
             for a, x, view in zip(self.inputs, arrays, views, strict=False)
@@ -150,7 +150,7 @@ class CudaFunction(Derivable):
             self._keep(made, [x for _, x in given], out is None, constants)
         return one_or_tuple(results)
 
-    def _keep(self, plan: Plan, given: Sequence[Any], allocates: bool, constants: Constants | None) -> None:
+    def _keep(self, plan: Plan, given: Sequence[object], allocates: bool, constants: Constants | None) -> None:
         """Keep a plan for calls on arrays of the same type."""
         self._library, self._kind = plan.library, type(given[0])
         sorts = [sort[1] for x in given if (sort := plan.library.sort(x)) is not None]
@@ -183,7 +183,7 @@ class CudaFunction(Derivable):
     def _out_layouts(
         self,
         library: Library,
-        results: Sequence[Any],
+        results: Sequence[object],
         lead: tuple[int, ...],
         inputs: Sequence[Layout],
         samples: int,

@@ -75,7 +75,7 @@ def closed_accelerations(
     return Program.of_trace(f"jacobian_of_{request.name}", inputs, arrays, trace, results)
 
 
-def _right_hand_side(rows: Sequence[Mapping[Any, Scalar]], label: object, n: int) -> dict[int, Scalar]:
+def _right_hand_side(rows: Sequence[Mapping[object, Scalar]], label: object, n: int) -> dict[int, Scalar]:
     """Return the torques and then the rates that a change of an input is equal to, where they are not zero."""
     return {k: -row[label] if k < n else row[label] for k, row in enumerate(rows) if label in row}
 

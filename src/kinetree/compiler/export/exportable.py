@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -300,7 +300,7 @@ ROUNDS = 40
 
 
 def sample_inputs(
-    mechanism: Mechanism, inputs: Iterable[Array], function: Callable[[str], Any], count: int = CANDIDATES
+    mechanism: Mechanism, inputs: Iterable[Array], function: Callable[[str], object], count: int = CANDIDATES
 ) -> dict[str, Numbers]:
     """Return arrays [count, *shape] by name; `function(name)` returns the functions that close loops.
 
@@ -350,7 +350,7 @@ def states(mechanism: Mechanism, rng: np.random.Generator, count: int, more: tup
 
 
 def exportable(
-    mechanism: Mechanism, request: Request, program: Program, name: str, function: Callable[[str], Any]
+    mechanism: Mechanism, request: Request, program: Program, name: str, function: Callable[[str], object]
 ) -> Exportable:
     """Return the exportable function of a request under a name; `function(name)` returns other compiled functions."""
     refuse_empty(mechanism, program)

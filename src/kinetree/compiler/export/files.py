@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -214,7 +213,7 @@ def selftest_json(made: Exportable) -> str:
         }
         for k in range(test.count)
     ]
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "kinetree": VERSION,
         "model": made.model,
         "function": identifier(unit.name),

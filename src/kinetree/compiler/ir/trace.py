@@ -277,7 +277,7 @@ def _function(op: Op):
 
 
 def _refusal(name: str):
-    def method(self: Condition, *_: object) -> Any:
+    def method(self: Condition, *_: object) -> float:
         return float(self)
 
     method.__name__ = name

@@ -217,9 +217,16 @@ class Kernel:
 # operands.
 
 METHODS = {
-    Let: "let", Store: "store", Put: "put", Call: "call", Loop: "loop", Repeat: "repeat", While: "while_",
-    When: "when", EachLane: "each_lane",
-}  # fmt: skip
+    Let: "let",
+    Store: "store",
+    Put: "put",
+    Call: "call",
+    Loop: "loop",
+    Repeat: "repeat",
+    While: "while_",
+    When: "when",
+    EachLane: "each_lane",
+}
 """The method of a visitor for each kind of statement, which is its only argument."""
 
 

@@ -347,7 +347,7 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     lean = algorithm.lumps and not mechanism.free_parameters
     tree = lean_tree(mechanism, given) if lean else ClosedTree(mechanism, given)
     tree.dtype = request.dtype
-    options: dict[str, Any] = {"frame": request.frame} if algorithm.frame else {}
+    options: dict[str, object] = {"frame": request.frame} if algorithm.frame else {}
     if algorithm.axes:
         options["axes"] = request.axes
     if algorithm.driven:
@@ -381,7 +381,7 @@ def tree_maker(mechanism: Mechanism, dtype: str = "float64") -> Callable[..., Cl
     Masses are lumped unless they depend on free parameters.
     """
 
-    def make(of: Mechanism, inputs: Mapping[str, Any]) -> ClosedTree:
+    def make(of: Mechanism, inputs: Mapping[str, object]) -> ClosedTree:
         tree = ClosedTree(of, inputs) if mechanism.free_parameters else lean_tree(of, inputs)
         tree.dtype = dtype
         return tree

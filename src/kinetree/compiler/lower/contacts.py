@@ -10,7 +10,7 @@ from ... import contact_geometry as contact_kinds
 from ...algebra.propagation import Pose, Propagation
 from ...algebra.rotations import Full, Rotation
 from ...algebra.scalars import Scalar, is_number
-from ...algebra.vectors import Vector, add, dot, matmul, times, transpose
+from ...algebra.vectors import Matrix, Vector, add, dot, matmul, times, transpose
 from ...contact_geometry.features import Feature, features
 from ...dynamics import closed, contact, kinematics
 from ...dynamics.closure import Relative, Row, of_row, row_of
@@ -91,10 +91,10 @@ def batches_of(groups: list[list[int]], records: list[Any]) -> tuple[list[Sort],
     for x in laws:
         firsts.append(firsts[-1] + len(contact_kinds.labels(x)))
     sorts: list[Sort] = []
-    data: list[Any] = []
+    data: list[Scalar] = []
     batches = []
     for s, group in enumerate(groups):
-        found: dict[int, list[tuple[int, list[Any]]]] = {}
+        found: dict[int, list[tuple[int, list[Scalar]]]] = {}
         for k in group:
             at = firsts[k]
             for feature in features(laws[k]):
@@ -144,8 +144,8 @@ class Touch:
     """
 
     gap: Scalar
-    point: Any
-    axes: Any
+    point: Vector
+    axes: Matrix
     equations: Any
     rows: list[Row]
     changes: list[Scalar]
@@ -183,7 +183,7 @@ class _Ends:
     chain_b: tuple = ()
 
 
-def matrix_of(x: Sequence[Any]) -> Any:
+def matrix_of(x: Sequence[Scalar]) -> Matrix:
     """Return nine scalars as a matrix, row by row."""
     return tuple(x[:3]), tuple(x[3:6]), tuple(x[6:9])
 

@@ -212,7 +212,7 @@ class CouplingRecord:
         self.terms = [(by_joint[name], ratio) for name, ratio in ratios]
 
 
-def bare_records(mechanism: Mechanism, values: Mapping[str, Any]) -> list[Record]:
+def bare_records(mechanism: Mechanism, values: Mapping[str, object]) -> list[Record]:
     """Return one record per body, without inputs."""
     frames = plain_frames(mechanism, values) if mechanism.free_parameters else chosen_frames(mechanism)
     out: list[Record] = []
@@ -234,7 +234,7 @@ def constant_records(mechanism: Mechanism) -> list[Record]:
     return out
 
 
-def bare_loops(mechanism: Mechanism, values: Mapping[str, Any], records: Sequence[Record]) -> list[tuple]:
+def bare_loops(mechanism: Mechanism, values: Mapping[str, object], records: Sequence[Record]) -> list[tuple]:
     """Return each loop with its expressions replaced by scalars, and its two frames."""
     out, index, all_records = [], mechanism.body_indices, (*records, Ground())  # index -1 is the ground
     for loop in mechanism.loops:
@@ -296,7 +296,7 @@ class ForceRecord:
         self.rest: tuple[Scalar, ...] = ()
 
 
-def force_records(mechanism: Mechanism, values: Mapping[str, Any], record_of: Any) -> list[ForceRecord]:
+def force_records(mechanism: Mechanism, values: Mapping[str, object], record_of: Any) -> list[ForceRecord]:
     """Return the records of all force elements; `record_of` returns the record of a body by name."""
     carried, out = {j.child: j for j in mechanism.joints}, []
     for element in resolve_parts(mechanism.forces, values):

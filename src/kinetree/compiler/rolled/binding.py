@@ -262,7 +262,7 @@ class Numbers:
 
     def table(self, p: RolledProgram, rows: np.ndarray) -> Table:
         """Return the table that a program reads; `rows` are the entries at which the numbers of each body begin."""
-        entries: Any = np.zeros(max(int(rows[-1]), 1), dtype=object if self.trace.ops else float)
+        entries = np.zeros(max(int(rows[-1]), 1), dtype=object if self.trace.ops else float)
         entries[: len(p.shared)] = [self.shared[name] for name in p.shared]
         for c, names in enumerate(p.columns):
             members = rows[:-1][self.bodies.members(c)]

@@ -27,7 +27,7 @@ from .program import GLOBAL, TABLE, BodyClass, Key
 # --- Fields of records (twists, matrices, tuples) as lists of scalars, and the pattern of a field in all classes.
 
 
-def map_scalars(x: Scalar, change: Callable[[Scalar], Scalar]) -> Scalar:
+def map_scalars(x: Any, change: Callable[[Scalar], Scalar]) -> Any:
     """Apply a function to every scalar of a field: of tuples, lists, types of `algebra` and plain objects."""
     if type(x) is Value or (isinstance(x, float | int) and not isinstance(x, bool)):
         return change(x)
@@ -42,7 +42,7 @@ def map_scalars(x: Scalar, change: Callable[[Scalar], Scalar]) -> Scalar:
     return out
 
 
-def scalars(x: Scalar) -> list[Scalar]:
+def scalars(x: object) -> list[Scalar]:
     """Return the scalars of a field in order."""
     out: list[Scalar] = []
     map_scalars(x, lambda a: out.append(a) or a)
@@ -189,7 +189,7 @@ class StepRecord(Record):
         return tuple(tuple(self.number(f"{name}{a}{b}") for b in range(3)) for a in range(3))
 
     @cached_property
-    def _stand(self) -> tuple[Propagation, tuple[float, float]]:  # type: ignore[override]
+    def _stand(self) -> tuple[Propagation, tuple[float, float]]:
         """The propagation from the parent at zero joint displacement; theta of a revolute joint is part of q."""
         if not self.body_class.lean:
             return Propagation(self._vector("r"), Rotation((Full(self._matrix("E")),))), (1.0, 0.0)
@@ -200,36 +200,36 @@ class StepRecord(Record):
         return Propagation(r, Rotation(factors)), (1.0, 0.0)
 
     @cached_property
-    def A(self) -> Propagation:  # type: ignore[override]
+    def A(self) -> Propagation:
         """The propagation from the parent at the joint's displacement."""
         before, rotation, after = self.kind.displacement(self.joint, self.q)
         return Propagation(add(self.stand.r, self.stand.E @ before), self.stand.E @ rotation, after)
 
     @cached_property
-    def M(self) -> MassMatrix:  # type: ignore[override]
+    def M(self) -> MassMatrix:
         """The mass matrix about the working origin."""
         xx, xy, xz, yy, yz, zz = (self.number(f"J{a}{b}") for a, b in SYMMETRIC)
         return MassMatrix(self.number("m"), self._vector("c"), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
     @cached_property
-    def armature(self) -> tuple:  # type: ignore[override]
+    def armature(self) -> tuple:
         """The inertia of the drive of each degree of freedom, plus the input `added`."""
         if not self.body_class.armature:
             return self.added
         return tuple(self.number(f"a{k}") + self.added[k] for k in range(self.kind.NV))
 
     @cached_property
-    def to_work(self) -> Rotation:  # type: ignore[override]
+    def to_work(self) -> Rotation:
         """The rotation from the body's axes to the working axes."""
         return Rotation((Full(self._matrix("W")),))
 
     @cached_property
-    def height(self) -> Vector:  # type: ignore[override]
+    def height(self) -> Vector:
         """The vector from the body's origin to the working origin, in working axes."""
         return self._vector("h")
 
     @cached_property
-    def w_ext(self) -> Wrench:  # type: ignore[override]
+    def w_ext(self) -> Wrench:
         """The external wrench in the working frame."""
         if not self.body_class.loaded:
             return Wrench()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...algebra.scalars import Scalar
-from ...algebra.spatial import TwistRate
+from ...algebra.spatial import Motion, TwistRate
 from ...algebra.vectors import ZERO, neg
 from ..ir.trace import Op, Trace, Value
 from .program import GLOBAL, TABLE, BodyClass
@@ -86,7 +86,7 @@ class RolledTree:
         """Return the tree itself, whose bodies are those between the ground and the frame."""
         return self
 
-    def motion(self, i: StepRecord) -> Any:
+    def motion(self, i: StepRecord) -> Motion:
         """Return the motion of a body on the chain: that of its joint."""
         return i.P
 

@@ -108,7 +108,7 @@ def unpack(content: Content, path: Path, system: System | None) -> dict[str, Any
     if about.get("digest") != _digest(about, arrays):
         raise InputError(f"{path}: is damaged: the digest of its content is wrong; save the run again")
     own = _system(about["mechanism"], path, system)
-    fields: dict[str, Any] = {name: arrays[name] for name in ("t", "q", "qd")}
+    fields: dict[str, object] = {name: arrays[name] for name in ("t", "q", "qd")}
     fields |= {field: arrays[column] for field, column in STORED.items() if column in about["given"]}
     sizes = {"wrenches": (len(own.bodies), 6), "reference": (own.nq,), **contact_shapes(own.mechanism)}
     for field, column in STORED.items():

@@ -7,7 +7,6 @@ import json
 from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -95,7 +94,7 @@ def write(content: Content, path: Path) -> None:
 
 def read(path: Path) -> Content:
     """Read a CSV file that `write` wrote."""
-    about: dict[str, Any] = {}
+    about: dict[str, object] = {}
     at = 0
     with open(path, encoding="utf-8", newline="") as file:
         line = file.readline()

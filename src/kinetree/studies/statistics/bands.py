@@ -16,6 +16,7 @@ from ...algebra.arrays import Numbers
 from ...errors import Advice, InputError, brief, unknown_name
 
 if TYPE_CHECKING:
+    from ...plots.figures import Picture
     from ..store import Store
     from ..study import Study
 
@@ -225,7 +226,7 @@ class Bands:
             )
         return self.values[:, :, self.labels.index(label)]
 
-    def plot(self, path: str | Path | None = None, **options: object) -> Any:
+    def plot(self, path: str | Path | None = None, **options: object) -> Picture | Path:
         """Draw a panel per entry: the median, and shaded bands between pairs of quantiles."""
         return picture("bands_plot")(self, path, **options)
 

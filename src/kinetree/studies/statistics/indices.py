@@ -18,6 +18,7 @@ from ...errors import InputError, unknown_name
 from ..samplings import Scheme
 
 if TYPE_CHECKING:
+    from ...plots.figures import Picture
     from ..study import Study
 
 RESAMPLES = 400
@@ -60,7 +61,7 @@ class Indices(Displayed):
         """The quantities from the most to the least important."""
         return np.argsort(-self[self.main], kind="stable").tolist()
 
-    def plot(self, path: str | Path | None = None, **options: object) -> Any:
+    def plot(self, path: str | Path | None = None, **options: object) -> Picture | Path:
         """Draw the indices as bars with their confidence intervals."""
         return picture("indices_plot")(self, path, **options)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from .bands import Bands, over_time
 from .indices import Indices
 
 if TYPE_CHECKING:
+    from ...plots.figures import Picture
     from ..study import Study
 
 
@@ -150,7 +151,7 @@ class Histogram:
     evaluated: int
     runs: int
 
-    def plot(self, path: str | Path | None = None, **options: object) -> Any:
+    def plot(self, path: str | Path | None = None, **options: object) -> Picture | Path:
         """Draw the histogram."""
         return picture("histogram_plot")(self, path, **options)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from ...compiler.ir.trace import Op
 from ...compiler.rolled.program import GLOBAL, PAD, SHAPE, Layout, RolledProgram, RolledUnit, Step, is_angle
@@ -21,29 +20,29 @@ from .writer import Lanes, Text, Writer, instruction
 class Context(Layout):
     """The layout of the context, with the assembly that reads it."""
 
-    def place(self, w: Any, name: str) -> str:
+    def place(self, w: Writer | Text, name: str) -> str:
         """Write the address of a field."""
         return w.new(f"getelementptr i64, ptr %ctx, i64 {self.places[name]}")
 
-    def value(self, w: Any, name: str) -> str:
+    def value(self, w: Writer | Text, name: str) -> str:
         """Write the load of a field."""
         return w.new(f"load i64, ptr {self.place(w, name)}")
 
-    def pointer(self, w: Any, name: str) -> str:
+    def pointer(self, w: Writer | Text, name: str) -> str:
         """Write the load of a field that is a pointer."""
         return w.new(f"load ptr, ptr {self.place(w, name)}")
 
-    def region(self, w: object, lanes: Lanes, name: str) -> str:
+    def region(self, w: Writer | Text, lanes: Lanes, name: str) -> str:
         """Write the address of a part of the workspace %ws."""
         return vector_at(w, lanes, "%ws", self.value(w, f"{name}@"))
 
 
-def vector_at(w: Any, lanes: Lanes, base: str, index: str | int) -> str:
+def vector_at(w: Writer | Text, lanes: Lanes, base: str, index: str | int) -> str:
     """Write the address of a vector."""
     return w.new(f"getelementptr {lanes.vector}, ptr {base}, i64 {index}")
 
 
-def splat(w: Any, lanes: Lanes, x: str) -> str:
+def splat(w: Writer | Text, lanes: Lanes, x: str) -> str:
     """Write a vector with a scalar in every lane."""
     one = w.new(f"insertelement {lanes.vector} poison, {lanes.scalar} {x}, i32 0")
     return w.new(f"shufflevector {lanes.vector} {one}, {lanes.vector} poison, <{lanes.count} x i32> zeroinitializer")
@@ -58,7 +57,7 @@ class Module:
         self.used: set[str] = set()
         self._library: dict[Lanes, Writer] = {}
 
-    def add(self, head: str, w: Any, lanes: Lanes | None = None) -> None:
+    def add(self, head: str, w: Writer | Text, lanes: Lanes | None = None) -> None:
         """Add a function by its head and text; functions of the C library are declared for their numbers of lanes."""
         text = "\n".join([f"define {head} #0 {{", "entry:", *w.lines, "}"])
         notes = {u for u in w.used if u.startswith(";")}

@@ -340,7 +340,7 @@ class Device:
         function: int,
         blocks: int,
         threads: int,
-        arguments: Sequence[Any],
+        arguments: Sequence[object],
         *,
         shared: int = 0,
         stream: int = 0,
@@ -412,7 +412,7 @@ class Device:
                 self._library.call("cuStreamSynchronize", stream)
 
 
-def _packed(arguments: Sequence[Any]) -> bytes:
+def _packed(arguments: Sequence[object]) -> bytes:
     """Return arguments as bytes, eight for each."""
     try:
         return struct.pack(f"{len(arguments)}q", *arguments)
