@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.scalars import Scalar
+
 
 class Column:
     """An array that behaves as one scalar; unlike an array it has no truth, and equals nothing but itself."""
@@ -46,7 +48,7 @@ def _function(name: str, array: Callable[..., Any]) -> Callable[[Column], Column
     return method
 
 
-def _operator(name: str) -> Callable[[Column, Any], Column]:
+def _operator(name: str) -> Callable[[Column, Scalar], Column]:
     def method(self: Column, other: object) -> Column:
         return Column(getattr(self.x, name)(plain(other)))
 

@@ -197,7 +197,7 @@ def _method(table: Mapping[str, object]) -> dict[str, Any]:
     return method | {"method": label}
 
 
-def _loops(table: Mapping[str, object], system: System) -> dict[str, Any]:
+def _loops(table: Mapping[str, object], system: System) -> dict[str, object]:
     return (
         {"loops": forces_and_control.loops(table["loops"], at("run", "loops"), system.mechanism)}
         if "loops" in table

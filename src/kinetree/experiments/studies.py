@@ -141,7 +141,7 @@ def _plan_scheme(table: Mapping[str, object], over: Mapping[str, object], given:
         raise ModelError(str(error), where=where) from None
 
 
-def _read_motion(table: Mapping[str, object], folder: Path) -> dict[str, Any]:
+def _read_motion(table: Mapping[str, object], folder: Path) -> dict[str, object]:
     """Return motion and times; `joint` has a reference for each driven joint."""
     given = require(table, "joint", at("motion"))
     joints = known_keys(given, given if isinstance(given, Mapping) else (), at("motion", "joint"))
@@ -149,13 +149,13 @@ def _read_motion(table: Mapping[str, object], folder: Path) -> dict[str, Any]:
     return {"motion": references, **_options(table, "motion")}
 
 
-def _read_cycle(table: Mapping[str, object], folder: Path) -> dict[str, Any]:
+def _read_cycle(table: Mapping[str, object], folder: Path) -> dict[str, object]:
     drive = name(require(table, "drive", at("cycle")), at("cycle", "drive"))
     numbers = {key: constant(table[key], at("cycle", key)) for key in CYCLE[1:] if key in table}
     return {"cycle": {"drive": drive, **numbers}, **_options(table, "cycle")}
 
 
-def _read_simulation(table: Mapping[str, object], folder: Path) -> dict[str, Any]:
+def _read_simulation(table: Mapping[str, object], folder: Path) -> dict[str, object]:
     """Return the system and the options of an experiment file in the same folder."""
     where = at("simulate", "experiment")
     made = read_experiment(inner(folder, text(require(table, "experiment", at("simulate")), where), where))
@@ -202,6 +202,6 @@ READERS: Mapping[str, Callable[[Any, str], Any]] = {
 """The readers of the options of `study` that are keys of tables."""
 
 
-def _options(table: Mapping[str, object], sort: str) -> dict[str, Any]:
+def _options(table: Mapping[str, object], sort: str) -> dict[str, object]:
     """Return the options of `study` that a table has."""
     return {key: READERS[key](table[key], at(sort, key)) for key in table_keys(StudyOptions, sort) if key in table}

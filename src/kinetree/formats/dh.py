@@ -298,7 +298,7 @@ def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> t
     return mechanism, report
 
 
-def _setting(comment: str, report: Report, line: int) -> dict[str, Any]:
+def _setting(comment: str, report: Report, line: int) -> dict[str, object]:
     """Return the setting in a comment; most comments have none."""
     key, colon, value = (part.strip() for part in comment.partition(":"))
     if not colon or key not in SETTINGS:

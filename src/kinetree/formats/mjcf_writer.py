@@ -14,6 +14,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from .. import joints as joint_kinds
+from ..algebra.scalars import Scalar
 from ..errors import ModelError
 from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parts import GROUND, Body, Frame, Joint, Placement, Shape
@@ -312,5 +313,5 @@ def _rotation(q: Any) -> Any:
     return np.eye(3) + 2.0 * w * K + 2.0 * K @ K
 
 
-def _text(numbers: Sequence[Any]) -> str:
+def _text(numbers: Sequence[Scalar]) -> str:
     return " ".join(repr(float(x)) for x in numbers)

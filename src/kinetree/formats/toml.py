@@ -73,7 +73,7 @@ def read_toml_text(
     return mechanism, report
 
 
-def parsed_toml(source: str) -> dict[str, Any]:
+def parsed_toml(source: str) -> dict[str, object]:
     """Return the tables of a TOML text, or raise ModelError with the line."""
     if len(source) > MAX_BYTES:
         raise ModelError(f"the text has {len(source)} characters", remedy=f"use at most {MAX_BYTES}")

@@ -140,7 +140,7 @@ class _Refused(Exception):
     """Text that is not plain, or not TOML."""
 
 
-def read_tables(source: str) -> dict[str, Any]:
+def read_tables(source: str) -> dict[str, object]:
     """Return the tables of a TOML text; errors are those of `tomllib`, and ModelError for a text that is too large."""
     source = source.replace("\r\n", "\n")
     for sort, mark in (("lines", "\n"), ("brackets", "[")):
@@ -156,7 +156,7 @@ def read_tables(source: str) -> dict[str, Any]:
         return tomllib.loads(source)
 
 
-def _plain(source: str) -> dict[str, Any]:
+def _plain(source: str) -> dict[str, object]:
     if _CONTROL.search(source):
         raise _Refused
     root: dict[str, object] = {}
@@ -202,20 +202,20 @@ class _Made:
             raise _many(n)
         return self._last(parent, word, n) if found[1] else self._new(parent, word)
 
-    def _inner(self, word: str) -> dict[str, Any]:
+    def _inner(self, word: str) -> dict[str, object]:
         outer: Any = self.root.get(word)
         if id(outer) not in self.own:
             raise _Refused
         return outer[-1] if isinstance(outer, list) else outer
 
-    def _new(self, parent: dict[str, Any], word: str) -> dict[str, Any]:
+    def _new(self, parent: dict[str, Any], word: str) -> dict[str, object]:
         if word in parent:
             raise _Refused
         parent[word] = out = {}
         self.own.add(id(out))
         return out
 
-    def _last(self, parent: dict[str, Any], word: str, n: int) -> dict[str, Any]:
+    def _last(self, parent: dict[str, Any], word: str, n: int) -> dict[str, object]:
         if word not in parent:
             parent[word] = []
             self.own.add(id(parent[word]))

@@ -119,7 +119,7 @@ def _finite(x: float, other: float) -> str:
     return _text([x if math.isfinite(x) else other])
 
 
-def _text(numbers: Sequence[Any]) -> str:
+def _text(numbers: Sequence[Scalar]) -> str:
     return " ".join(repr(float(x)) for x in numbers)
 
 

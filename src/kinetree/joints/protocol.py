@@ -154,7 +154,7 @@ class JointKind(Protocol):
         """Return the part of the child's mass that could belong to the parent instead, at every q."""
         ...
 
-    def rate(self, joint: object, q: object, qd: object) -> tuple[Any, ...]:
+    def rate(self, joint: object, q: object, qd: object) -> tuple[Scalar, ...]:
         """Return dq/dt."""
         ...
 
@@ -162,11 +162,11 @@ class JointKind(Protocol):
         """Return the coordinates at zero displacement."""
         ...
 
-    def integrate(self, joint: object, q: object, dq: object) -> tuple[Any, ...]:
+    def integrate(self, joint: object, q: object, dq: object) -> tuple[Scalar, ...]:
         """Return q advanced by dq: exact for a constant twist dq over a unit of time."""
         ...
 
-    def difference(self, joint: object, qa: object, qb: object) -> tuple[Any, ...]:
+    def difference(self, joint: object, qa: object, qb: object) -> tuple[Scalar, ...]:
         """Return the dq with integrate(qa, dq) = qb."""
         ...
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from ..algebra.nodes import Node
-from ..algebra.scalars import is_number
+from ..algebra.scalars import Scalar, is_number
 from ..errors import ModelError, brief, unknown_name
 from .modal_bodies import ModalBody, Points
 
@@ -214,7 +214,7 @@ SIZES = {"rectangle": ("size_y", "size_z"), "circle": ("diameter",), "tube": ("o
 """The cross sections with the names of their sizes."""
 
 
-def section_formulas(beam: Beam, x: Mapping[str, Any]) -> Section:
+def section_formulas(beam: Beam, x: Mapping[str, Scalar]) -> Section:
     """Return the properties of a beam's cross section from its numbers by name, which may be formulas."""
     if beam.section is None:
         half = x.get("polar", 0.0) * 0.5

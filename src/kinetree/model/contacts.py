@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import contact_geometry as kinds
-from ..algebra.scalars import is_number
+from ..algebra.scalars import Scalar, is_number
 from ..algebra.vectors import Vector
 from ..contact_geometry import labels
 from ..contact_geometry.features import shape_kind
@@ -54,7 +54,7 @@ def list_of(x: Any, where: str) -> list:
     return list(x.tolist() if hasattr(x, "tolist") else x)
 
 
-def numbers_of(x: object, where: str, *, expressions: bool = False) -> tuple[Any, ...]:
+def numbers_of(x: object, where: str, *, expressions: bool = False) -> tuple[Scalar, ...]:
     """Return a list of finite numbers as a tuple, or raise ModelError; `expressions` of parameters may be allowed."""
     out = []
     for value in list_of(x, where):
@@ -293,7 +293,7 @@ def _resolved(contact: Contact, values: Mapping[str, object]) -> Contact:
         raise ModelError(error.what, where=part_at("contact", contact.name), remedy=error.remedy) from None
 
 
-def _below(a: Any, b: Any, *, equal: bool = False) -> bool:
+def _below(a: Scalar, b: Scalar, *, equal: bool = False) -> bool:
     """Return whether a number is below another; formulas and numbers of compiled code count as fitting."""
     return is_number(a) and is_number(b) and (a < b or (equal and a == b))
 

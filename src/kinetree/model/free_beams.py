@@ -126,7 +126,7 @@ def _tuples(x: Any) -> Any:
 
 
 def _modal(beam: Beam, given: Mapping[str, Number]) -> ModalBody:
-    now: dict[str, Any] = {**numbers_of(beam), **given}
+    now: dict[str, Scalar] = {**numbers_of(beam), **given}
     own, section = beam.properties, section_formulas(beam, now)
     ratio = now["length"] / beam.length if "length" in given else 1.0
     parts = _parts(beam)
@@ -137,8 +137,8 @@ def _modal(beam: Beam, given: Mapping[str, Number]) -> ModalBody:
         (now["tip_mass"], parts.tip),
     )
     moments = _combined(weights, ratio)
-    before: dict[str, Any] = dict(zip(FAMILIES, (*own.EI, own.GJ, own.EA), strict=True))
-    after: dict[str, Any] = dict(zip(FAMILIES, (*section.EI, section.GJ, section.EA), strict=True))
+    before: dict[str, Scalar] = dict(zip(FAMILIES, (*own.EI, own.GJ, own.EA), strict=True))
+    after: dict[str, Scalar] = dict(zip(FAMILIES, (*section.EI, section.GJ, section.EA), strict=True))
     families: list[str] = [what for what, n in zip(FAMILIES, beam.modes, strict=True) for _ in range(n)]
     stiffness = tuple(
         k * (after[what] / before[what]) / _power(ratio, 3 if what in ("y", "z") else 1)

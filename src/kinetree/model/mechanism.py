@@ -215,7 +215,7 @@ class Mechanism:
         """The parameters that remain inputs of the compiled functions, in order."""
         return tuple(p for p in self.parameters if p.free)
 
-    def values(self, free: Iterable[Scalar] | None = None) -> dict[str, Any]:
+    def values(self, free: Iterable[Scalar] | None = None) -> dict[str, Scalar]:
         """Return the values of all parameters by name; `free`, if given, has those of the free parameters."""
         out: dict[str, object] = {p.name: p.value for p in self.parameters}
         if free is not None:

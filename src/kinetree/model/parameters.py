@@ -7,13 +7,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
 
 from ..algebra import scalars
 from ..algebra.scalars import Scalar
 from ..errors import ModelError, unknown_name
 
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+FUNCTIONS: dict[str, Callable[[Scalar], Scalar]] = {
     "sin": scalars.sin,
     "cos": scalars.cos,
     "tan": scalars.tan,
@@ -57,7 +56,7 @@ class Expression:
             before = op
         return text
 
-    def _spine(self) -> tuple[Any, list[tuple[str, Any]]]:
+    def _spine(self) -> tuple[Scalar, list[tuple[str, Scalar]]]:
         """Return the leftmost operand and the operations that follow, so that long sums need no deep recursion."""
         steps, node = [], self
         while isinstance(node, Expression) and node.op in _BINARY:

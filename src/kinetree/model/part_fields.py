@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import joints as joint_kinds
-from ..algebra.scalars import is_number
+from ..algebra.scalars import Scalar, is_number
 from ..algebra.vectors import to_moments
 from ..errors import ModelError, below, brief, part_at
 from .parameters import parse
@@ -82,7 +82,7 @@ def _pairs(value: object, where: str) -> Any:
     return tuple((key, formula(x, where)) for key, x in given) if any(isinstance(x[1], str) for x in given) else given
 
 
-def formula(value: object, where: str) -> Any:
+def formula(value: object, where: str) -> Scalar:
     """Return the expression of a formula in text, such as "l1 / 2"; other values as they are."""
     if not isinstance(value, str):
         return value
@@ -92,7 +92,7 @@ def formula(value: object, where: str) -> Any:
         raise ModelError(error.what, where=where, remedy=error.remedy) from None
 
 
-def moments(rows: list[list[Any]], where: str) -> tuple:
+def moments(rows: list[list[Scalar]], where: str) -> tuple:
     """Return (xx, yy, zz, xy, yz, zx) of a symmetric 3x3 matrix."""
     if [len(row) for row in rows] != [3, 3, 3]:
         raise ModelError("the inertia is no 3x3 matrix", where=where, remedy="give three rows of three numbers")

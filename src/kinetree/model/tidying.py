@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import plain
+from ..algebra.scalars import Scalar
 from ..errors import ModelError, Where, at, below, brief, part_at
 from .parameters import Expression
 from .part_fields import NUMBERS, VECTORS, as_list, check_count, formula, not_a_number
@@ -137,7 +138,7 @@ def _coordinates(value: object, where: str) -> tuple[float, ...]:
     return numbers
 
 
-def number(value: object, where: str) -> Any:
+def number(value: object, where: str) -> Scalar:
     """Return a number as a float, or an expression unchanged."""
     if isinstance(value, Expression):
         return value

@@ -92,7 +92,7 @@ def page_model(mechanism: Mechanism, values: dict[str, Any], lengths: tuple[Leng
     }  # fmt: skip
 
 
-def _body(body: Any, parent: int, color: str) -> dict[str, Any]:
+def _body(body: Any, parent: int, color: str) -> dict[str, object]:
     moments, axes = np.linalg.eigh(np.array(from_moments(body.inertia), dtype=float))
     if np.linalg.det(axes) < 0:
         axes = -axes
@@ -119,7 +119,7 @@ def _joint(joint: Joint) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _coordinates(mechanism: Mechanism, joints: Any) -> list[dict[str, Any]]:
+def _coordinates(mechanism: Mechanism, joints: Any) -> list[dict[str, object]]:
     """Return label, unit, joint, velocity of the same direction, and limits of every coordinate."""
     velocity = {k: v for v, k in coordinates(mechanism).items()}
     out = []
@@ -327,7 +327,7 @@ def page_scene(drawn: Scene, poses: Numbers, *, standing: bool) -> dict[str, Any
     }
 
 
-def _rod(rod: Rod) -> dict[str, Any]:
+def _rod(rod: Rod) -> dict[str, object]:
     return {
         "a": rod.a,
         "pa": _plain(rod.point_a),

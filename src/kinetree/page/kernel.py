@@ -314,7 +314,7 @@ MADE: dict[str, Callable[[System, str], Program | Kernel | None]] = {
 
 def _editable(
     system: System, frame: str, left: float, size: float, names: Sequence[str], progress: Progress
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Return the module with numbers as inputs, the places of these in the model, and the model as TOML."""
     for kinds in TIERS:
         if size * max(GROWTH[kind] for kind in kinds) > left:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..algebra.scalars import Scalar
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..model.mechanism import Mechanism, resolve_parts
@@ -85,7 +86,7 @@ class _Freeing:
         unit = self.distance(distance, body, end)
         return replace(placement, translation=tuple(float(x) / distance * unit if x else 0.0 for x in along))
 
-    def distance(self, value: Any, body: str, end: str) -> Any:
+    def distance(self, value: Scalar, body: str, end: str) -> Scalar:
         if isinstance(value, Expression):
             return self.named(value)
         if not value:
@@ -97,7 +98,7 @@ class _Freeing:
         self.parameters.append(Parameter(name, float(value), free=True, unit="m"))
         return Expression("name", (name,))
 
-    def named(self, value: object) -> Any:
+    def named(self, value: object) -> Scalar:
         known = {x.parameter for x in self.lengths}
         if isinstance(value, Expression):
             self.lengths += [Length(name, made=name not in self.free) for name in sorted(value.names() - known)]
@@ -114,7 +115,7 @@ def with_lengths(mechanism: Mechanism, values: Sequence[float]) -> Mechanism:
     own = {p.name: replace(p, value=given.get(p.name, p.value)) for p in mechanism.parameters}
     if not lengths:
         return replace(mechanism, parameters=tuple(own.values()))
-    terms: dict[str, Any] = given | {name: Expression("name", (name,)) for name in own}
+    terms: dict[str, Scalar] = given | {name: Expression("name", (name,)) for name in own}
     return replace(
         mechanism,
         joints=resolve_parts(freed.joints, terms),
@@ -123,7 +124,7 @@ def with_lengths(mechanism: Mechanism, values: Sequence[float]) -> Mechanism:
     )
 
 
-def length_table(mechanism: Mechanism, lengths: tuple[Length, ...]) -> list[dict[str, Any]]:
+def length_table(mechanism: Mechanism, lengths: tuple[Length, ...]) -> list[dict[str, object]]:
     """Return the lengths for the page: the place of the parameter among the free ones, and a label in words."""
     places = {p.name: k for k, p in enumerate(mechanism.free_parameters)}
     notes = {p.name: p.note for p in mechanism.free_parameters}
@@ -164,7 +165,7 @@ def placements_program(mechanism: Mechanism) -> Program | None:
     return Program.of_trace("placements", [Array("parameters", (len(free),))], arrays, trace, list(outputs.values()))
 
 
-def _entries(placement: Placement, values: dict[str, Any]) -> list[Any]:
+def _entries(placement: Placement, values: dict[str, Any]) -> list[Scalar]:
     R, p = resolve_parts(placement.rotation, values), resolve_parts(placement.translation, values)
     return [x for row, at in zip(R, p, strict=True) for x in (*row, at)] + [0.0, 0.0, 0.0, 1.0]
 

@@ -43,7 +43,7 @@ class Geometry:
     epsilon: float = 0.0
 
 
-def page_table(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, Any]:
+def page_table(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, object]:
     """Return the rows of a mechanism at the values of its parameters, and what the page must know of their forms."""
     m, free = mechanism, {p.name for p in mechanism.free_parameters}
     bodies, joints = resolve_parts(m.bodies, values), resolve_parts(m.joints, values)
@@ -162,7 +162,7 @@ def modified_geometry(pose: Numbers) -> Geometry | None:
     return None if _away(ends, pose) else made
 
 
-def _tool(tool: tuple[str, str, Numbers], ends: Any) -> dict[str, Any] | None:
+def _tool(tool: tuple[str, str, Numbers], ends: Any) -> dict[str, object] | None:
     """Return a and alpha of the tool in the frame of the last row, Tx(a) Rx(alpha); None for other tools."""
     pose = np.linalg.inv(ends[-1][0]) @ tool[2] if ends else tool[2]
     found = standard_geometry(pose)

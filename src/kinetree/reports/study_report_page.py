@@ -124,7 +124,7 @@ def _choose_replay(study: Study, found: Summary) -> Choice | None:
     return None if study.plan is None or not found.worst else next(iter(found.worst.values()))[0]
 
 
-def _motion_data(study: Study, case: Choice) -> dict[str, Any]:
+def _motion_data(study: Study, case: Choice) -> dict[str, object]:
     run = study.run(case.run)
     return motion_data(run, float(run.t[0]), None)
 

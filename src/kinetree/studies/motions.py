@@ -290,7 +290,7 @@ def _drives(system: System, motion: object) -> Drives:
     return drives
 
 
-def _each_joint(system: System, reference: object) -> dict[str, Any]:
+def _each_joint(system: System, reference: object) -> dict[str, object]:
     """Return one reference for all coordinates as references by joint."""
     mechanism = system.mechanism
     return {

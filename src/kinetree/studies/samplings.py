@@ -285,7 +285,7 @@ class Scheme:
         return 2 * count + 2 if self.second_order else count + 2
 
     @property
-    def problem(self) -> dict[str, Any]:
+    def problem(self) -> dict[str, object]:
         """The description of the quantities for SALib."""
         return {
             "num_vars": len(self.names),

@@ -360,7 +360,7 @@ def _arrays(plan: Plan) -> Iterator[tuple[str, DTypeLike, Kept | None, dict[str,
     yield STATUS, np.uint8, None, flags()
 
 
-def _about(plan: Plan, store: Store) -> dict[str, Any]:
+def _about(plan: Plan, store: Store) -> dict[str, object]:
     # xarray reads quantities as coordinates by this attribute of the CF conventions
     return {
         "format": FORMAT, "coordinates": " ".join(plan.space.names), **plan.about, "numpy": np.__version__,

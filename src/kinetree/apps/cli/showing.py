@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import joints as joint_kinds
+from ...algebra.scalars import Scalar
 from ...formats.report import SORTS, Report
 from ...joints import kind
 from ...model.mechanism import Mechanism, resolve_parts
@@ -224,7 +225,7 @@ def _short(x: object, mechanism: Mechanism) -> Any:
     return x if not isinstance(x, Expression) or len(str(x)) <= FORMULA else resolve(x, mechanism.values())
 
 
-def _number(x: Any) -> str:
+def _number(x: Scalar) -> str:
     return clean(str(x)) if isinstance(x, Expression) else f"{x + 0.0:.6g}"
 
 

@@ -56,7 +56,7 @@ def lesson(name: str | Lesson, path: str | Path | None = None) -> Page:
     return written_page(lesson_content(find(name) if isinstance(name, str) else name)[1], path)
 
 
-def lesson_content(lesson: Lesson, progress: Progress = lambda share: None) -> tuple[System, dict[str, Any]]:
+def lesson_content(lesson: Lesson, progress: Progress = lambda share: None) -> tuple[System, dict[str, object]]:
     """Return the mechanism of a lesson, and the data of its page."""
     system = load(lesson.mechanism)
     start = evaluate_formula(lesson.start, {}) if lesson.start else None
@@ -65,7 +65,7 @@ def lesson_content(lesson: Lesson, progress: Progress = lambda share: None) -> t
     return system, data | {"title": lesson.title, "lesson": lesson_data(lesson)}
 
 
-def lesson_data(lesson: Lesson) -> dict[str, Any]:
+def lesson_data(lesson: Lesson) -> dict[str, object]:
     """Return a lesson as plain tables."""
     return {
         "name": lesson.name,
@@ -85,7 +85,7 @@ def lesson_data(lesson: Lesson) -> dict[str, Any]:
     }
 
 
-def _question(question: Question) -> dict[str, Any]:
+def _question(question: Question) -> dict[str, object]:
     given = {name: page_tree(formula) for name, formula in question.given.items()}
     return dict(vars(question)) | {"answer": page_tree(question.answer), "given": given}
 

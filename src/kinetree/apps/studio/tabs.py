@@ -248,7 +248,7 @@ class Tabs:
 
 def open_system(
     studio: Studio, system: System, *, q: object = None, meshes: bool = False, source: str = ""
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Show a System in the tab and return {"data": ...}, which the page passes to `app.open`.
 
     `source` is where the address of the page opens it again: "library/NAME" or "folder/NAME", "" for nowhere; that of

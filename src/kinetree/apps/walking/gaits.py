@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..._support.checks import number, positive, whole
 from ...algebra.arrays import Numbers
+from ...algebra.scalars import Scalar
 from ...analysis.kinematics.pose_targets import rotation_vectors
 from ...errors import InputError
 from ...simulation.acting.references.motions import Lists, as_time
@@ -276,7 +276,7 @@ class FourierMotion:
         return q, qd, qdd
 
 
-def _clenshaw(coefficients: list[float], u: Any) -> Any:
+def _clenshaw(coefficients: list[float], u: Scalar) -> Scalar:
     """Return the sum of Chebyshev polynomials at u, by Clenshaw's recursion."""
     b, before = 0.0, 0.0
     for c in reversed(coefficients[1:]):

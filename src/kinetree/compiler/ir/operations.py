@@ -59,7 +59,7 @@ class Operation:
     name: str
     operands: tuple[Type, ...]
     result: Type
-    function: Callable[..., Any]
+    function: Callable[..., Scalar]
     array: Callable[..., Any]
     cost: str | None = "others"
 

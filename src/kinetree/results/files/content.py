@@ -93,7 +93,7 @@ def _versions() -> dict[str, str]:
     return {"kinetree": PACKAGE_VERSION, "numpy": np.__version__, "python": platform.python_version()}
 
 
-def unpack(content: Content, path: Path, system: System | None) -> dict[str, Any]:
+def unpack(content: Content, path: Path, system: System | None) -> dict[str, object]:
     """Return the fields of the run in a file's content, or raise an InputError if the content was altered."""
     about, arrays = content.about, content.arrays
     if not isinstance(about, dict) or about.get("format") != FORMAT:

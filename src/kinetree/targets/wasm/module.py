@@ -284,7 +284,7 @@ class Module:
         return HEADER + b"".join(parts)
 
 
-def metadata_of(module: bytes) -> dict[str, Any]:
+def metadata_of(module: bytes) -> dict[str, object]:
     """Return the content of the custom section "kinetree" of a module."""
     at = len(HEADER)
     while at < len(module):

@@ -30,7 +30,7 @@ def files(studio: Studio) -> dict[str, Any]:
     return {"folder": str(studio.folder.root), "files": studio.folder.models()}
 
 
-def open_file(studio: Studio, name: object = None, uploads: object = None, base: object = "fixed") -> dict[str, Any]:
+def open_file(studio: Studio, name: object = None, uploads: object = None, base: object = "fixed") -> dict[str, object]:
     """Open a model file of the folder by its relative path, or one of uploaded files [{"name", "content"}].
 
     What the file refers to must be in the folder, or among the uploaded files. `base` is that of URDF files: "free"
@@ -46,7 +46,7 @@ def open_file(studio: Studio, name: object = None, uploads: object = None, base:
 
 def save_file(
     studio: Studio, name: object, content: object, encoding: object = "text", overwrite: object = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Write a text, or bytes in base64, to a file of the folder, and return its path."""
     if not isinstance(content, str) or encoding not in ("text", "base64"):
         raise InputError(f"the content is {brief(content)}; expected a text, or bytes in base64")
@@ -57,7 +57,7 @@ def save_file(
     return {"path": str(studio.folder.write(name, written, overwrite=overwrite is True))}
 
 
-def _opened(studio: Studio, file: Path, root: Path, base: str, source: str = "") -> dict[str, Any]:
+def _opened(studio: Studio, file: Path, root: Path, base: str, source: str = "") -> dict[str, object]:
     """Read a file, with the names in messages relative to its folder."""
     urdf: dict[str, Any] = {"base": base, "roots": (root,)} if _is_urdf(file) else {}
     try:
@@ -97,7 +97,7 @@ LONGEST = 100_000
 """The longest state [characters]."""
 
 
-def page_file(studio: Studio, state: object = "") -> dict[str, Any]:
+def page_file(studio: Studio, state: object = "") -> dict[str, object]:
     """Return the page of the mechanism as the text of one file, which opens in a state, a link from its "#" on."""
     studio.tab.shown()
     if not isinstance(state, str) or len(state) > LONGEST:
@@ -108,13 +108,13 @@ def page_file(studio: Studio, state: object = "") -> dict[str, Any]:
 # --- The library of mechanisms: a list to choose from, and one of them opened ---
 
 
-def gallery(studio: Studio) -> dict[str, Any]:
+def gallery(studio: Studio) -> dict[str, object]:
     """Return the mechanisms of the library: name, description, sizes, and the bytes of a PNG picture, or None."""
     return {"mechanisms": _rows()}
 
 
 @cache
-def _rows() -> list[dict[str, Any]]:
+def _rows() -> list[dict[str, object]]:
     """Read all resources of the library, once for all tabs."""
     rows = []
     for name in library.names():
@@ -134,7 +134,7 @@ def _rows() -> list[dict[str, Any]]:
     return rows
 
 
-def open_library(studio: Studio, name: Any) -> dict[str, Any]:
+def open_library(studio: Studio, name: Any) -> dict[str, object]:
     """Open a mechanism of the library by its name."""
     if name not in library.names():  # a path is none
         raise unknown_name("library mechanism", name if isinstance(name, str) else brief(name), library.names())
@@ -144,13 +144,13 @@ def open_library(studio: Studio, name: Any) -> dict[str, Any]:
 # --- Lessons: a list to choose from, one of them opened, and the way back to the mechanism before it ---
 
 
-def lessons(studio: Studio) -> dict[str, Any]:
+def lessons(studio: Studio) -> dict[str, object]:
     """Return the lessons in their order: name, title, summary and minutes."""
     keys = ("name", "title", "summary", "minutes")
     return {"lessons": [{key: getattr(lesson, key) for key in keys} for lesson in map(taught.find, taught.names())]}
 
 
-def open_lesson(studio: Studio, name: object) -> dict[str, Any]:
+def open_lesson(studio: Studio, name: object) -> dict[str, object]:
     """Open a lesson by its name; the tab keeps the mechanism that it showed before."""
     lesson = taught.find(name if isinstance(name, str) else brief(name))
     system, data = lesson_content(lesson, studio.report)
@@ -161,7 +161,7 @@ def open_lesson(studio: Studio, name: object) -> dict[str, Any]:
     return found
 
 
-def leave_lesson(studio: Studio) -> dict[str, Any]:
+def leave_lesson(studio: Studio) -> dict[str, object]:
     """Open the mechanism that the tab showed before its lesson, or that of the lesson if there was none."""
     before = studio.tab.before
     if before is None or before.system is None:

@@ -81,7 +81,7 @@ def build(
     tool: Any = None,
     frames: Any = (),
     q: object = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Open the mechanism of a DH table; the arguments are those of `from_dh`, with angles in radians.
 
     `q` are the coordinates at first, by default zeros.
@@ -147,7 +147,7 @@ def _numbers(given: object, count: int, what: str) -> list[float]:
     return [float(x) for x in numbers]
 
 
-def _guess(system: System, q: np.ndarray, loop: object) -> dict[str, Any]:
+def _guess(system: System, q: np.ndarray, loop: object) -> dict[str, object]:
     """Return a position by the names of joints, with that of the cut joint as it stands where its kind is simple."""
     m = system.mechanism
     out = {j.name: q[s].tolist() for j, s in zip(m.joints, m.q_slices, strict=True) if s.stop > s.start}

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from ctypes import byref, c_float, c_int, c_size_t, c_uint, c_void_p
 from functools import cached_property
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -56,7 +55,7 @@ class PinnedMemory:
         weakref.finalize(self, _free, library, device, "cuMemFreeHost", self.address).atexit = False
 
     @property
-    def __array_interface__(self) -> dict[str, Any]:
+    def __array_interface__(self) -> dict[str, object]:
         """The memory as an array of bytes, for NumPy."""
         return {"shape": (self.size,), "typestr": "|u1", "data": (self.address, False), "version": 3}
 
