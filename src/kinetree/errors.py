@@ -1,8 +1,10 @@
-"""Errors: each message gives the fault, its location and a remedy."""
+"""Errors and warnings: each message gives the fault, its location and a remedy."""
 
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -217,3 +219,12 @@ def brief(x: object, limit: int = 60) -> str:
 
 def _short(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def warn_caller(message: str) -> None:
+    """Give a RuntimeWarning at the line outside of this package that led to it, however many calls are in between."""
+    frame, level = sys._getframe(), 1
+    package = __name__.partition(".")[0]
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, RuntimeWarning, stacklevel=level)

@@ -231,8 +231,9 @@ def test_large_deflections_are_stated():
     beam = kt.Beam(0.9, E=70e9, rho=2700, section=("circle", 0.002), modes=(0, 2, 0, 0))
     joints = [kt.Joint("root", "fixed", "ground", "b")]
     arm = kt.System(kt.build_mechanism("soft", [kt.Body("b", flexible=beam)], joints))
-    with pytest.warns(RuntimeWarning, match="deflections are not small"):
+    with pytest.warns(RuntimeWarning, match="deflections are not small") as found:
         run = kt.simulate(arm, times=np.linspace(0, 0.6, 61))
+    assert found[0].filename == __file__  # the line of the user
     report = kt.load_report(run)
     (tip,) = report.deflections
     assert tip.part and tip.part.value > 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 from .._support.checks import positive, whole
 from ..backends.mirrored import Mirrored
 from ..compiler.lower.build import is_long
-from ..errors import InputError, brief, naming, unknown_name
+from ..errors import InputError, brief, naming, unknown_name, warn_caller
 from ..model.contacts import Contact, require_fitting_contacts
 from ..model.mechanism import Mechanism, Named
 from ..system import System
@@ -307,8 +306,6 @@ PARTS = {"box": "its corners", "capsule": "its two ends"}
 """The parts of shapes that touch a surface; between them, shapes have an extent that does not."""
 ROUGH = {"steps": ("outer edges of the steps", "spheres"), "heights": ("hills", "points")}
 """What of a surface reaches between the parts of a shape, and the shapes that touch it."""
-CALLER = 5
-"""The calls from the caller of `simulate` to the warning."""
 
 
 def with_contacts(system: System, contacts: object) -> System:
@@ -327,10 +324,8 @@ def _warn_of_sides(contact: Contact) -> None:
     if contact.shape not in PARTS or contact.surface.kind not in ROUGH:
         return
     rough, remedy = ROUGH[contact.surface.kind]
-    warnings.warn(
+    warn_caller(
         f"contact {contact.name!r}: a {contact.shape} touches {contact.surface.kind} with {PARTS[contact.shape]} only, "
         f"and {rough} pass through its sides without a force; where they may get there, add contacts of {remedy} along "
-        "the sides",
-        RuntimeWarning,
-        stacklevel=CALLER,
+        "the sides"
     )

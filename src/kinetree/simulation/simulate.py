@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from .. import joints as joint_kinds
 from .._support.interruption import keep_in_interrupt
 from .._support.progress import show_progress
+from ..errors import warn_caller
 from ..model.contacts import Contact
 from ..model.flexible import is_modes
 from ..model.mechanism import Mechanism, Named
@@ -187,11 +187,9 @@ def _warn_of_deflections(mechanism: Mechanism, q: np.ndarray) -> None:
                 name, unit = (getattr(joint_kinds.kind(joint.kind), x)[k] for x in ("names", "UNITS"))
                 worst = (ratios[k], f"{joint.name}.{name} reaches {reached[k]:.3g} {unit}, {ratios[k]:.3g} times")
     if worst[1]:
-        warnings.warn(
+        warn_caller(
             f"deflections are not small: {worst[1]} the largest for which its body is valid; use several beams in a "
-            "row, kt.rod, or a stiffer body",
-            RuntimeWarning,
-            stacklevel=3,
+            "row, kt.rod, or a stiffer body"
         )
 
 
