@@ -62,7 +62,7 @@ class StudyOptions:
     """
 
     motion: Mapping[str, Reference] | None = None
-    simulate: Mapping[str, Any] | None = None
+    simulate: Mapping[str, object] | None = None
     cycle: Mapping[str, Any] | None = None
     duration: float | None = field(
         default=None, metadata=explain("Duration of a motion.", unit="s", tables=("motion",))
@@ -102,7 +102,7 @@ class StudyOptions:
     )
     shard: int | None = field(default=None, metadata=explain("Number of runs that are computed and stored at a time."))
     workers: int | None = field(default=None, metadata=explain("Number of processes that compute shards."))
-    on: Any = field(
+    on: object = field(
         default=None,
         metadata=explain(
             "Address of a Dask scheduler, tcp://HOST:8786, whose workers share the folder, or a Dask client."
@@ -123,7 +123,7 @@ class Plan:
     measures: Mapping[str, Measuring]
     parameters: Named | None = None
     motion: Mapping[str, Reference] | None = None
-    simulate: Mapping[str, Any] | None = None
+    simulate: Mapping[str, object] | None = None
     times: Numbers | None = None
     actuated: tuple[int, ...] | None = None
     forces: tuple[Force, ...] = ()

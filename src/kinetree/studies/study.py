@@ -251,7 +251,7 @@ def study(
     measures: Mapping[str, str | Measuring],
     motion: Mapping[str, Reference] | None = None,
     simulate: Mapping[str, object] | None = None,
-    cycle: Mapping[str, object] | None = None,
+    cycle: Mapping[str, Any] | None = None,
     duration: float | None = None,
     times: ArrayLike | None = None,
     steps: int | None = None,
