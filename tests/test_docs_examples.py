@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -75,11 +76,14 @@ def test_examples_run(page, tmp_path, monkeypatch):
         pytest.importorskip("sympy")
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {"__name__": "__example__", "tree": numbers()}
-    for line, block in blocks(page):
-        if missing := unmet(block):
-            print(f"{page}, line {line}: left out without {missing}")
-            continue
-        exec(compile("\n" * (line - 1) + block, str(DOCS / page), "exec"), scope)
+    try:
+        for line, block in blocks(page):
+            if missing := unmet(block):
+                print(f"{page}, line {line}: left out without {missing}")
+                continue
+            exec(compile("\n" * (line - 1) + block, str(DOCS / page), "exec"), scope)
+    finally:
+        plt.close("all")  # as at the end of the reader's session
 
 
 def test_every_entry_of_the_reference_exists():

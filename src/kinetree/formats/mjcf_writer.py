@@ -146,6 +146,9 @@ def _note_lost(m: Mechanism, joints: Sequence[Joint], report: Report) -> None:
             report.dropped(f"the limit of velocity of joint {joint.name!r}")
         if any(joint.friction):
             report.changed(f"friction of joint {joint.name!r}: MuJoCo's frictionloss also holds at rest")
+    renamed = [f"{j.name!r} is read as {j.child!r}" for j in joints if not KINDS[j.kind] and j.name != j.child]
+    if renamed:
+        report.changed(f"fixed joints have no names: {', '.join(renamed)}")
     if any(j.kind == "free" for j in joints):
         report.changed("quaternions have w first, and velocities of free bodies their linear part, in the world, first")
 
