@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..compiler.ir.operations import Op, apply
 from ..compiler.ir.program import Program
@@ -19,9 +19,6 @@ from ..model.mechanism import Mechanism
 from ..runtime.compiled import CompiledMechanism
 from .fourier import Monomial, Sum, exact, freed_numbers, import_sympy
 from .reduction import REDUCED, SymbolicLoops
-
-if TYPE_CHECKING:
-    from sympy import Expr
 
 # --- Exact sums in textbook form: SymPy expressions in the shortest of a few forms ---
 
@@ -67,7 +64,7 @@ def _collected(sympy: ModuleType, terms: dict[Monomial, Fraction], table: dict[s
         moving = tuple((name, power) for name, power in monomial if name in motion)
         rest = tuple((name, power) for name, power in monomial if name not in motion)
         coefficients.setdefault(moving, {})[rest] = c
-    factors: dict[Expr, Expr] = {}
+    factors: dict[Any, Any] = {}  # of SymPy's expressions
     for moving, rest in coefficients.items():
         whole = sympy.factor(sympy.expand(sympy.Add(*(_product(sympy, m, c, table) for m, c in rest.items()))))
         number, factor = whole.as_coeff_Mul()
