@@ -16,7 +16,7 @@ from kinetree.algebra.scalars import cos, sin
 from kinetree.algebra.spatial import Motion, Twist
 from kinetree.algebra.vectors import ZERO
 from kinetree.analysis.verify.referee import ROUTES
-from kinetree.joints import KINDS, JointKind, flat
+from kinetree.joints import KINDS, JointKind, plain
 from kinetree.joints._common import axes_with_z, check_axis, random_in_limits
 from kinetree.plots.modules_picture import modules_picture
 from tolerance import assert_close
@@ -52,10 +52,10 @@ RACK = SimpleNamespace(
     displacement=lambda joint, q: ((joint.pitch * q[0], 0.0, 0.0), about(2, q[0]), ZERO),
     motion=motion,
     common=lambda mass: MassMatrix(),
-    rate=flat.rate,
+    rate=plain.rate,
     neutral=lambda joint: (0.0,),
-    integrate=flat.integrate,
-    difference=flat.difference,
+    integrate=plain.integrate,
+    difference=plain.difference,
     random=lambda joint, rng, size=None: random_in_limits(joint, rng, (math.pi,), size),
     reverse=lambda joint: None,
 )

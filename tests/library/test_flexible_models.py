@@ -10,7 +10,7 @@ import pytest
 import everyday
 import kinetree as kt
 from flexible_mechanisms import LIBRARY
-from kinetree.model.beams import bending_roots
+from kinetree.model.beam_shapes import bending_roots
 from tolerance import assert_close
 
 

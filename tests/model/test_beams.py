@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.model.beams import bending_roots
+from kinetree.model.beam_shapes import bending_roots
 from tolerance import assert_close
 
 L, EI, MU = 1.7, 23.0, 0.61

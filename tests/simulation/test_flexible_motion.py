@@ -11,7 +11,7 @@ from numpy.polynomial import legendre
 from scipy.integrate import solve_ivp
 
 import kinetree as kt
-from kinetree.model.beams import bending_roots
+from kinetree.model.beam_shapes import bending_roots
 from tolerance import assert_close
 
 STILL = (0.0, 0.0, 0.0)

@@ -22,17 +22,8 @@ from ..simulation.engines.held_torques import HELD
 from ..simulation.engines.time_stepping import MEASURES
 from ..simulation.options import with_contacts
 from ..simulation.stepping import Stepping, fixed_method, stepping_of, suitable_loops
-from .tasks import (
-    ActionControl,
-    Continuous,
-    Dynamics,
-    Layout,
-    Task,
-    advance_program,
-    finish_program,
-    look_program,
-    start_of,
-)
+from .programs import ActionControl, advance_program, finish_program, look_program, start_of
+from .tasks import Continuous, Dynamics, Layout, Task
 
 MODES = ("next_step", "same_step", "disabled")
 """When environments whose episode has ended begin another one: in the next step, in the same one, or never."""

@@ -279,7 +279,7 @@ def env(
     cores), otherwise a single gymnasium.Env. `autoreset` is "next_step", "same_step" or "disabled"; `dtype` is that of
     observations. `.batch` has the states.
     """
-    optional("gymnasium", "Environments", "learning")
+    _gymnasium()
     if device != "cpu":
         raise InputError(f"device is {brief(device)}; environments run on the CPU: give 'cpu'")
     found = named_task(task) if isinstance(task, str) else task
@@ -305,9 +305,14 @@ def named_task(name: str) -> Task:
     return TASKS[name]()
 
 
+def _gymnasium(part: str = "") -> Any:
+    """Return the package gymnasium, or a part of it; InputError if it is not installed."""
+    return optional(f"gymnasium{part}", "Environments", "learning")
+
+
 def _spaces(batch: Batch, dtype: DTypeLike) -> tuple[Any, Any]:
     """Return the spaces of a single observation and a single action."""
-    from gymnasium import spaces  # pyright: ignore[reportMissingImports]
+    spaces = _gymnasium(".spaces")
 
     task, size = batch.task, batch.made.observed
     bounds = []
@@ -328,13 +333,11 @@ def _spaces(batch: Batch, dtype: DTypeLike) -> tuple[Any, Any]:
 @cache
 def gymnasium_classes() -> tuple[type, type]:
     """Return the classes of vector and single environments; they are made when Gymnasium is first needed."""
-    import gymnasium  # pyright: ignore[reportMissingImports]
-    from gymnasium.vector import AutoresetMode, VectorEnv  # pyright: ignore[reportMissingImports]
-    from gymnasium.vector.utils import batch_space  # pyright: ignore[reportMissingImports]
+    gymnasium, vector, utils = (_gymnasium(part) for part in ("", ".vector", ".vector.utils"))
 
-    modes = {name: AutoresetMode[name.upper()] for name in MODES}
+    modes = {name: vector.AutoresetMode[name.upper()] for name in MODES}
 
-    class Environments(VectorEnv):
+    class Environments(vector.VectorEnv):
         """Environments of a task as Gymnasium's vector environment; `batch` has their states."""
 
         def __init__(self, batch: Batch, dtype: DTypeLike) -> None:
@@ -342,8 +345,8 @@ def gymnasium_classes() -> tuple[type, type]:
             self.batch, self.num_envs, self._dtype = batch, batch.num_envs, np.dtype(dtype)
             self.metadata = {"render_modes": [], "autoreset_mode": modes[batch.mode]}
             self.single_observation_space, self.single_action_space = _spaces(batch, dtype)
-            self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-            self.action_space = batch_space(self.single_action_space, self.num_envs)
+            self.observation_space = utils.batch_space(self.single_observation_space, self.num_envs)
+            self.action_space = utils.batch_space(self.single_action_space, self.num_envs)
 
         def reset(
             self, *, seed: int | np.integer | Sequence[int] | None = None, options: dict | None = None
@@ -412,7 +415,7 @@ def _options(options: dict | None) -> tuple[np.ndarray | None, dict | None]:
 
 def register() -> None:
     """Register all tasks with Gymnasium, as kinetree/NAME-v0; Gymnasium calls it by the entry point of the package."""
-    import gymnasium  # pyright: ignore[reportMissingImports]
+    gymnasium = _gymnasium()
 
     for name in names():
         gymnasium.register(

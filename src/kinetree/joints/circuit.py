@@ -9,9 +9,9 @@ from __future__ import annotations
 from ..algebra.mass import MassMatrix
 from ..algebra.rotations import ONE
 from ..algebra.spatial import Motion, Twist
-from ..algebra.vectors import IDENTITY, ZERO, Matrix
+from ..algebra.vectors import ZERO
 from ._common import random_in_limits
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .plain import check, difference, frame, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import Reversal
 
 NQ, NV, UNITS = 1, 1, ("C",)
@@ -22,15 +22,6 @@ AXIAL, PERIODIC = None, False
 FLOATS, ADVANCES = (), False
 SOLID, SYMBOL = None, "circuit"
 PEERS = {}
-
-
-def check(joint, where: str) -> None:
-    """Accept any data: nothing moves."""
-
-
-def frame(joint) -> Matrix:
-    """Return the child's own axes."""
-    return IDENTITY
 
 
 def steps(joint):

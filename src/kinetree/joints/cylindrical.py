@@ -9,7 +9,7 @@ from ..algebra.rotations import about
 from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO, transpose
 from ._common import SLIDE, TURN, random_in_limits
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .plain import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import ROTATION, TRANSLATION
 from .single_axis import check, frame, reverse  # noqa: F401 - part of the kind
 

@@ -17,7 +17,7 @@ from ..algebra.mass import MassMatrix
 from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import IDENTITY, ZERO, Matrix
 from ..errors import ModelError
-from . import flat
+from . import plain
 from ._common import random_in_limits
 
 SHARE = 0.02
@@ -112,15 +112,15 @@ class Elastic:
 
     def rate(self, joint: object, q: object, qd: object) -> tuple:
         """Return qd."""
-        return flat.rate(joint, q, qd)
+        return plain.rate(joint, q, qd)
 
     def integrate(self, joint: object, q: object, dq: object) -> tuple:
         """Return q + dq."""
-        return flat.integrate(joint, q, dq)
+        return plain.integrate(joint, q, dq)
 
     def difference(self, joint: object, qa: object, qb: object) -> tuple:
         """Return qb - qa."""
-        return flat.difference(joint, qa, qb)
+        return plain.difference(joint, qa, qb)
 
 
 @lru_cache(maxsize=1024)

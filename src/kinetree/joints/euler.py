@@ -16,7 +16,7 @@ from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import IDENTITY, ZERO, cross, scale
 from ..errors import ModelError
 from ._common import random_in_limits
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .plain import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import ROTATION, Reversal
 
 NQ, NV, UNITS = 3, 3, ("rad", "rad", "rad")

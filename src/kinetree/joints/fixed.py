@@ -6,8 +6,7 @@ from ..algebra.mass import MassMatrix
 from ..algebra.rotations import ONE
 from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
-from .no_axis import check, frame  # noqa: F401 - part of the kind
+from .plain import check, difference, frame, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import Reversal
 
 NQ, NV, UNITS = 0, 0, ()

@@ -9,7 +9,7 @@ from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO, add, neg, sub, times, transpose
 from . import spherical
 from ._common import SLIDE, TURN
-from .no_axis import check, frame  # noqa: F401 - part of the kind
+from .plain import check, frame  # noqa: F401 - part of the kind
 from .protocol import Reversal
 
 NQ, NV, UNITS = 7, 6, ("rad", "rad", "rad", "m", "m", "m")

@@ -7,7 +7,7 @@ from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import IDENTITY, ZERO, cross, neg, scale
 from . import euler
 from ._common import random_in_limits
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .plain import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import TRANSLATION, Reversal
 
 NQ, NV, UNITS = 6, 6, ("m", "m", "m", "rad", "rad", "rad")

@@ -9,7 +9,7 @@ from ..algebra.rotations import about
 from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import ZERO
 from ._common import Z, random_in_limits
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .plain import difference, integrate, rate  # noqa: F401 - part of the kind
 from .single_axis import check, frame, reverse  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 1, 1, ("rad",)

@@ -10,7 +10,7 @@ from ..algebra.scalars import cos, sin
 from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import ZERO, transpose
 from ._common import TURN, random_in_limits
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .plain import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import ROTATION, TRANSLATION, Reversal
 from .single_axis import check, frame  # noqa: F401 - part of the kind
 

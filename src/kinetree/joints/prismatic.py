@@ -7,7 +7,7 @@ from ..algebra.rotations import ONE
 from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO, transpose
 from ._common import SLIDE, random_in_limits
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .plain import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import TRANSLATION
 from .single_axis import check, frame, reverse  # noqa: F401 - part of the kind
 

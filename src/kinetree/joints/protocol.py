@@ -2,8 +2,8 @@
 
 A kind is a module (or any object) with these fields and functions. Displacement and motion are in canonical axes, and
 every function works on scalars of any type. Kinds whose coordinates are plain angles and lengths import rate,
-integrate and difference from flat.py. Kinds with one axis import check and frame from single_axis.py, kinds without
-any from no_axis.py. No other part of the library depends on the name of a kind.
+integrate and difference from plain.py. Kinds with one axis import check and frame from single_axis.py, kinds without
+any from plain.py. No other part of the library depends on the name of a kind.
 """
 
 from __future__ import annotations

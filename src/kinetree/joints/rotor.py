@@ -12,7 +12,7 @@ from ..algebra.vectors import ZERO
 from ..errors import ModelError
 from . import revolute, single_axis
 from ._common import random_in_limits
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .plain import difference, integrate, rate  # noqa: F401 - part of the kind
 from .single_axis import frame, reverse  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 1, 1, ("rad",)

@@ -12,7 +12,7 @@ from ..algebra.rotations import Full, Rotation, from_quaternion
 from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO
 from ._common import TURN
-from .no_axis import check, frame  # noqa: F401 - part of the kind
+from .plain import check, frame  # noqa: F401 - part of the kind
 from .protocol import Reversal
 
 NQ, NV, UNITS = 4, 3, ("rad", "rad", "rad")

@@ -11,7 +11,7 @@ from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import ZERO, cross, dot, neg, transpose
 from ..errors import ModelError
 from ._common import TURN, axes_with_z, check_axis, random_in_limits, unit
-from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .plain import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import ROTATION, Reversal
 
 NQ, NV, UNITS = 2, 2, ("rad", "rad")

@@ -25,8 +25,9 @@ from ..simulation.acting.references.motions import Lists, as_time, sampled
 from ..simulation.acting.references.table import Table, piecewise
 from ..simulation.acting.references.waypoints import KNOTS, NO_WAY, chord_lengths, read_path
 from ..system import System
+from .jerk import with_jerks
 from .limits import MotionLimits, read_limits, unit_of
-from .timings import PathMotion, Profile, fastest, sampled_timing, with_jerks
+from .timings import PathMotion, Profile, fastest, sampled_timing
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
