@@ -26,7 +26,7 @@ from ..simulation.closing import Loops
 from ..simulation.engines.held_torques import with_held_torques
 from ..simulation.methods.fixed_steps import RK4
 from ..simulation.methods.protocol import FixedScheme, Scheme
-from ..simulation.methods.stepper import step_kernel, stepper, stepper_of
+from ..simulation.methods.stepper import Stepper, step_kernel, stepper, stepper_of
 from ..simulation.methods.table import METHODS, Method
 from ..simulation.options import choose
 from ..system import System
@@ -142,18 +142,8 @@ def step_of(acting: Acting, name: str) -> Exportable:
             f"a step has a fixed length, and {method.name} chooses its own; use {_fixed()}, or export 'run'"
         )
     program, scheme = _advancing(a, method)
-    assert isinstance(scheme, FixedScheme)
     whole = stepper_of(a.mechanism, program, scheme, a.loops, a.dtype, drives=drives_of(a.control))
-    timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
-    kernel = step_kernel(
-        program,
-        scheme,
-        whole.quaternions,
-        whole.closing,
-        dtype=a.dtype,
-        held=a.mechanism.nv if a.control is None else 0,
-        timed=timed,
-    )
+    kernel = _single_step(whole, held=a.mechanism.nv if a.control is None else 0)
     found = common(a.mechanism)
     found |= {
         "dt": Meaning("length of the step [s]"),
@@ -162,6 +152,16 @@ def step_of(acting: Acting, name: str) -> Exportable:
         "tau": replace(found["tau"], text="joint torques, held over the step"),
     }
     return _of_kernel(a, kernel, name, f"one time step by {method.name}{a.about}", found, {})
+
+
+def _single_step(whole: Stepper, *, held: int, many: bool = False) -> Kernel:
+    """Return one step of a stepper's method; the time is an argument if the rates depend on it."""
+    program, scheme = whole.program, whole.method
+    assert isinstance(scheme, FixedScheme)
+    timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
+    return step_kernel(
+        program, scheme, whole.quaternions, whole.closing, dtype=whole.dtype, held=held, timed=timed, many=many
+    )
 
 
 def run_of(acting: Acting, name: str) -> Exportable:
@@ -357,20 +357,9 @@ def live_step(mechanism: Mechanism, forces: Sequence[Force], name: str = "time_s
     """
     live = LiveInputs(mechanism)
     scheme = centered_scheme(RK4, mechanism)
-    assert isinstance(scheme, FixedScheme)
     program = _together(centered_rates(mechanism, forces, live), mechanism)
     whole = stepper_of(mechanism, program, scheme)
-    timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
-    kernel = step_kernel(
-        program,
-        scheme,
-        whole.quaternions,
-        whole.closing,
-        dtype="float64",
-        held=live.inputs[0].size,
-        timed=timed,
-        many=True,
-    )
+    kernel = _single_step(whole, held=live.inputs[0].size, many=True)
     return replace(kernel, name=name), live
 
 
