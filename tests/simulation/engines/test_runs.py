@@ -62,7 +62,7 @@ def test_fixed_steps_have_their_order(method):
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs_have_their_order(name):
     """Run the method of a pair with two lengths of short steps, and find the order of the error."""
-    counts = {5: (56, 80), 8: (10, 13)}[METHODS[name].order]
+    counts = {3: (160, 226), 5: (56, 80), 8: (10, 13)}[METHODS[name].order]
     arm, pair = kt.load("planar_3r").mechanism, METHODS[name].scheme
     q0, qd0, times = np.array([0.4, -0.3, 0.7]), np.array([1.1, -2.0, 3.0]), np.linspace(0.0, 0.3, 4)
     exact = settle(arm, "dop853", q0, qd0, times, rtol=1e-14, atol=1e-15).q
@@ -92,7 +92,7 @@ def test_pairs_keep_the_asked_accuracy(method):
     for tolerance in (1e-5, 1e-8, 1e-11):
         done = settle(pendulum(), method, [1.9], [0.0], times, rtol=tolerance, atol=tolerance, first=1e-3)
         assert done.status == "finished"
-        assert done.steps < len(times) or tolerance < 1e-10
+        assert done.steps < len(times) or tolerance ** (1 / METHODS[method].order) < 0.01
         error = np.abs(done.q[:, 0] - exact_pendulum(times, 1.9)).max()
         assert error < 60 * tolerance, f"{error:.2e} for {tolerance:g}"
 
