@@ -16,7 +16,7 @@ from measure import Figure, NotMeasured, agree
 from report import Table
 from robot_files import ROBOTS, TITLE
 
-MODELS = {robot.name: robot for robot in ROBOTS} | dict.fromkeys(("four_bar", "stewart"))
+MODELS = {robot.name: robot for robot in ROBOTS} | dict.fromkeys(("four_bar", "stewart", "space_arm"))
 """The mechanisms, by the names of public robots or of the library."""
 GOALS = {
     ("UR5", "inverse_dynamics"): (40.5, 20.7), ("UR5", "forward_dynamics"): (34.2, 18.4),
