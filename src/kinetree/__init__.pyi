@@ -17,6 +17,8 @@ from .environments.tasks import Discrete as Discrete
 from .environments.tasks import Dynamics as Dynamics
 from .environments.tasks import Equations as Equations
 from .environments.tasks import Task as Task
+from .environments.terms import Limit as Limit
+from .environments.terms import Term as Term
 from .environments.vector import env as env
 from .errors import AssemblyError as AssemblyError
 from .errors import InputError as InputError

@@ -403,7 +403,7 @@ def test_errors_of_calls():
 def test_errors_of_tasks():
     """Name what is wrong with a task: unknown names, shapes, and functions that cannot be compiled."""
     for fields, text in (
-        ({"observation": ("q", "speed")}, "no observation 'speed'"),
+        ({"observation": ("q", "speed")}, "no value 'speed'"),
         ({"observation": ()}, "observes nothing"),
         ({"reward": {}}, "give a function, or functions by name"),
         ({"reward": lambda now: "much"}, "reward 'reward' of task 'Point' is 'much'"),

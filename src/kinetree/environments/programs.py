@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..algebra.scalars import Scalar, cos, is_number, sin, where
+from ..algebra.scalars import Scalar, is_number, where
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Condition, Trace, Value
 from ..compiler.lower.contacts import candidate_names
@@ -14,48 +14,17 @@ from ..errors import InputError, brief, unknown_name
 from ..simulation.acting.instants import HINT, Instant
 from .tasks import Draw, Dynamics, Equations, Layout, Moment, Task
 
-OBSERVED: dict[str, Callable[[Moment], Sequence[Scalar]]] = {
-    "q": lambda now: now.q,
-    "qd": lambda now: now.qd,
-    "sin_q": lambda now: [sin(x) for x in now.q],
-    "cos_q": lambda now: [cos(x) for x in now.q],
-    "action": lambda now: now.action,
-    "t": lambda now: [now.t],
-}
-"""Names of observations. Further ones are the names of what the reset draws, NAME.position and NAME.velocity of bodies
-and frames, NAME.force of contacts, and free parameters of the mechanism."""
 
-
-def observe(task: Task, layout: Layout, now: Moment) -> list[Scalar]:
+def observe(task: Task, now: Moment) -> list[Scalar]:
     """Return the entries of the observation."""
     parts = (task.observation,) if callable(task.observation) or isinstance(task.observation, str) else task.observation
     out: list[Scalar] = []
     for part in parts:
-        found = part(now) if callable(part) else _named(task, layout, now, part)
+        found = part(now) if callable(part) else now.value(part)
         out += list(found) if isinstance(found, list | tuple) else [found]
     if not out:
         raise InputError(f"task {task.name!r} observes nothing; give observation, such as ('q', 'qd')")
     return [_scalar(x, f"an observation of task {task.name!r}") for x in out]
-
-
-def _named(task: Task, layout: Layout, now: Moment, name: str) -> Scalar | Sequence[Scalar]:
-    if name in OBSERVED:
-        return OBSERVED[name](now)
-    if name in layout.kept:
-        return now[name]
-    mechanism = task.motion.mechanism if isinstance(task.motion, Dynamics) else None
-    known = [*OBSERVED, *layout.kept]
-    if mechanism is not None:
-        free = [p.name for p in mechanism.free_parameters]
-        places = [*(b.name for b in mechanism.bodies), *mechanism.frame_names]
-        known += [*free, *(f"{x}.{y}" for x in places for y in ("position", "velocity"))]
-        known += [f"{x}.force" for x in layout.contacts]
-        if name in known:
-            place, _, what = str(name).rpartition(".")
-            if name in free:
-                return now.parameter(str(name))
-            return {"position": now.position, "velocity": now.velocity, "force": now.contact_force}[what](place)
-    raise unknown_name("observation", str(name), known)
 
 
 def rewards(task: Task, now: Moment) -> dict[str, Scalar]:
@@ -68,13 +37,14 @@ def rewards(task: Task, now: Moment) -> dict[str, Scalar]:
 
 def holds(task: Task, name: str, now: Moment) -> Scalar:
     """Return 1 where a condition of the task holds, else 0."""
-    function = getattr(task, name)
-    if function is None:
-        return 0.0
-    found = function(now)
-    if not isinstance(found, bool | Condition):
-        raise InputError(f"task {task.name!r}: {name} returned {brief(found)}; return a condition, such as x < y")
-    return where(found, 1.0, 0.0)
+    given = getattr(task, name)
+    whole: Scalar = 0.0
+    for function in () if given is None else (given,) if callable(given) else given:
+        found = function(now)
+        if not isinstance(found, bool | Condition):
+            raise InputError(f"task {task.name!r}: {name} returned {brief(found)}; return a condition, such as x < y")
+        whole = where(found, 1.0, whole)
+    return whole
 
 
 def _scalar(x: Scalar, what: str) -> Scalar:
@@ -154,7 +124,7 @@ def look_program(task: Task, layout: Layout) -> Program:
     """Return the Program of the observation at the start of an episode."""
     trace = Trace()
     now = _moment(task, layout, trace)
-    seen = compiled(task, lambda: observe(task, layout, now), "observation")
+    seen = compiled(task, lambda: observe(task, now), "observation")
     return Program.of_trace("look", layout.seen, [Array("observation", (len(seen),))], trace, [seen])
 
 
@@ -162,7 +132,7 @@ def finish_program(task: Task, layout: Layout) -> tuple[Program, tuple[str, ...]
     """Return the Program of observation, reward, ends of an episode and terms of the reward, and their names."""
     trace = Trace()
     now = _moment(task, layout, trace)
-    seen = compiled(task, lambda: observe(task, layout, now), "observation")
+    seen = compiled(task, lambda: observe(task, now), "observation")
     terms = compiled(task, lambda: rewards(task, now), "reward")
     total: Scalar = 0.0
     for x in terms.values():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
-from ..algebra.scalars import Scalar, absolute, cos, exp, sin, sqrt, where
+from ..algebra.scalars import Scalar, absolute, cos, sin, sqrt, where
 from ..loading import load
 from ..model.contacts import Contact, Surface
 from ..model.parts import Placement
@@ -15,19 +15,7 @@ from ..simulation.acting.smooth import clip
 from ..system import System
 from .classics import acrobot, cart_pole, pendulum
 from .tasks import Continuous, Draw, Dynamics, Moment, Task
-
-
-def squares(values: Iterable[Scalar]) -> Scalar:
-    """Return the sum of the squares of some values."""
-    total: Scalar = 0.0
-    for x in values:
-        total = total + x * x
-    return total
-
-
-def near(error: Scalar, width: float) -> Scalar:
-    """Return exp(-error / width^2) of a sum of squares: 1 without an error, and 0 far away."""
-    return exp(-(error * (1.0 / width**2)))
+from .terms import near, squares
 
 
 def double_pendulum() -> Task:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._support.checks import number, positive, whole
-from ..algebra.scalars import Scalar, cos, is_number, log, sqrt, where
+from ..algebra.scalars import Scalar, cos, is_number, log, sin, sqrt, where
 from ..compiler.ir.program import Array
 from ..compiler.ir.trace import Trace, Value
+from ..dynamics.energy import kinetic_energy, potential_energy
 from ..errors import InputError, brief, unknown_name
 from ..model.contacts import Contact
 from ..model.mechanism import Mechanism, resolve_parts
@@ -183,11 +184,11 @@ class Task:
 
     All functions take a `Moment`, the state after a step, and are traced once and compiled: they choose by
     `where(x < y, yes, no)`. `observation` is a function that returns a list, or a sequence of functions and of names:
-    see OBSERVED. `reward` is a function, or functions by name, whose sum is the reward. `reset(draw)` returns a mapping
-    with q and qd (by default the neutral position at rest), values of free "parameters" by name, and any other numbers
-    by name, which are kept for the episode: `now["target"]`. An episode ends if `terminated` holds, a condition, and it
-    is cut off after `max_steps` or if `truncated` holds. Actions take effect `delay` steps later. `low` and `high`
-    bound the observations of the space.
+    see `Moment.value`. `reward` is a function, or functions by name, whose sum is the reward. `reset(draw)` returns a
+    mapping with q and qd (by default the neutral position at rest), values of free "parameters" by name, and any other
+    numbers by name, which are kept for the episode: `now["target"]`. An episode ends if `terminated` holds, a condition
+    or one of several, and it is cut off after `max_steps` or if `truncated` holds. Actions take effect `delay` steps
+    later. `low` and `high` bound the observations of the space.
     """
 
     name: str
@@ -196,8 +197,8 @@ class Task:
     observation: Function | Sequence[str | Function]
     reward: Function | Mapping[str, Function]
     reset: Callable[[Draw], Mapping[str, object]] | None = None
-    terminated: Function | None = None
-    truncated: Function | None = None
+    terminated: Function | Sequence[Function] | None = None
+    truncated: Function | Sequence[Function] | None = None
     max_steps: int = 1000
     delay: int = 0
     low: tuple[float, ...] | None = None
@@ -288,6 +289,11 @@ class Moment:
             raise AttributeError(f"a moment has no {name!r}")
         return getattr(instant, name)
 
+    @property
+    def instant(self) -> Instant:
+        """The mechanism at this moment, as controllers and forces take it."""
+        return self._instant_of("instant")
+
     def contact_force(self, name: str) -> list[Scalar]:
         """Return the mean force [N] of a contact in the last substep: along its normal, and along two tangents."""
         if name not in self._layout.contacts:
@@ -305,6 +311,70 @@ class Moment:
         """Return the velocity [m/s] of a body or frame, in the axes of the ground."""
         return list(self._instant_of(name).point(*_place(self._instant, name))[1])
 
+    def value(self, name: str) -> Scalar | list[Scalar]:
+        """Return a number or a list of numbers by name; the names are those of observations, see VALUES.
+
+        An entry follows after a point: "base.position.z", "target.0".
+        """
+        found = self._whole_value(name)
+        if found is not None:
+            return found
+        rest, _, entry = name.rpartition(".")
+        whole = self._whole_value(rest) if entry in AXES or entry.isdecimal() else None
+        if isinstance(whole, list) and (entry not in AXES or len(whole) == 3):
+            k = AXES.index(entry) if entry in AXES else int(entry)
+            if k < len(whole):
+                return whole[k]
+            raise InputError(f"{name!r} has no entry {k}; {rest!r} has {len(whole)}, from 0 on")
+        raise unknown_name("value", name, self.values())
+
+    def values(self) -> list[str]:
+        """Return the names of all values."""
+        known = [*VALUES, *self._layout.kept]
+        if self._instant is None:
+            return known
+        mechanism = self._instant.mechanism
+        places = [*(b.name for b in mechanism.bodies), *mechanism.frame_names]
+        known += [p.name for p in mechanism.free_parameters] + list(ENERGIES)
+        known += [f"{x}.{y}" for x in places for y in OF_PLACES]
+        known += [f"{joint.name}.{x}" for joint in mechanism.joints for x in ("q", "qd")]
+        return known + [f"{x}.{y}" for x in self._layout.contacts for y in OF_CONTACTS]
+
+    def _whole_value(self, name: str) -> Scalar | list[Scalar] | None:
+        """Return a value by its name without an entry; None for an unknown one."""
+        if name in VALUES:
+            return VALUES[name](self)
+        if name in self._layout.kept:
+            return self[name]
+        if self._instant is None or name not in self.values():
+            return None
+        mechanism = self._instant.mechanism
+        if name in ENERGIES:
+            return sum(part(self._instant.moving_tree())[0] for part in ENERGIES[name])
+        if name in [p.name for p in mechanism.free_parameters]:
+            return self._instant.parameter(name)
+        part, _, what = name.rpartition(".")
+        if what in ("q", "qd"):
+            k = [joint.name for joint in mechanism.joints].index(part)
+            own = (mechanism.q_slices if what == "q" else mechanism.v_slices)[k]
+            entries = list((self.q if what == "q" else self.qd)[own])
+            return entries if len(entries) > 1 else entries[0]
+        return {**OF_PLACES, **OF_CONTACTS}[what](self, part)
+
+    def angular_velocity_of(self, name: str) -> list[Scalar]:
+        """Return the angular velocity [rad/s] of a body, or of the body of a frame, in the axes of the ground."""
+        return list(self._instant_of(name).angular_velocity(_place(self._instant, name)[0]))
+
+    def up(self, name: str) -> list[Scalar]:
+        """Return the upward direction in the axes of a body, or of the body of a frame: that of an accelerometer."""
+        instant = self._instant_of(name)
+        g = resolve_parts(tuple(instant.mechanism.gravity), instant.mechanism.values(instant._parameters))
+        strength = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
+        if is_number(strength) and strength == 0.0:
+            raise InputError(f"{name}.up: {instant.mechanism.name!r} has no gravity, so that nothing is up")
+        R = instant.orientation(_place(instant, name)[0])
+        return [-(R[0][k] * g[0] + R[1][k] * g[1] + R[2][k] * g[2]) / strength for k in range(3)]
+
     def _instant_of(self, name: str) -> Instant:
         if self._instant is None:
             raise InputError(f"{name!r}: a task of equations has no bodies or frames")
@@ -318,3 +388,36 @@ def _place(instant: Any, name: str) -> tuple[str, tuple[float, ...]]:
         return name, (0.0, 0.0, 0.0)
     frame = mechanism.frame(name)
     return frame.body, resolve_parts(frame.placement.translation, mechanism.values(instant._parameters))
+
+
+# --- Values by name ---
+
+VALUES: dict[str, Callable[[Moment], list[Scalar]]] = {
+    "q": lambda now: now.q,
+    "qd": lambda now: now.qd,
+    "sin_q": lambda now: [sin(x) for x in now.q],
+    "cos_q": lambda now: [cos(x) for x in now.q],
+    "action": lambda now: now.action,
+    "t": lambda now: [now.t],
+}
+"""Values of all tasks. Others are what the reset draws, the free parameters, and those of the tables below."""
+ENERGIES = {
+    "energy": (kinetic_energy, potential_energy),
+    "kinetic_energy": (kinetic_energy,),
+    "potential_energy": (potential_energy,),
+}
+"""Energies of a mechanism [J], as pages that are summed; potential energy is that of gravity."""
+OF_PLACES: dict[str, Callable[[Moment, str], list[Scalar]]] = {
+    "position": Moment.position,
+    "velocity": Moment.velocity,
+    "angular_velocity": Moment.angular_velocity_of,
+    "up": Moment.up,
+}
+"""Values of bodies and frames: "base.position" and others. Joints have "NAME.q" and "NAME.qd"."""
+OF_CONTACTS: dict[str, Callable[[Moment, str], Scalar | list[Scalar]]] = {
+    "force": Moment.contact_force,
+    "touching": lambda now, name: where(now.contact_force(name)[0] > 0.0, 1.0, 0.0),
+}
+"""Values of contacts: the force, and 1 where it presses."""
+AXES = ("x", "y", "z")
+"""Names of the entries of values with three of them."""

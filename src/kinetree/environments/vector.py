@@ -11,7 +11,7 @@ import numpy as np
 
 from .._support.checks import whole
 from .._support.optional import optional
-from ..errors import InputError, brief, unknown_name
+from ..errors import InputError, ModelError, brief, unknown_name
 from ..results.trajectory import Trajectory
 from ..runtime.kernels import KernelFunction
 from ..system import System
@@ -273,7 +273,9 @@ def env(
     threads: int = 1,
     dtype: DTypeLike = np.float32,
 ) -> Any:
-    """Return environments of a task, or of a name in `kinetree.environments.robots.TASKS`, with Gymnasium's interface.
+    """Return environments of a task, a name in `kinetree.environments.robots.TASKS`, or a task file (.toml).
+
+    They have Gymnasium's interface.
 
     With `num_envs`, it is a gymnasium.vector.VectorEnv whose step is one native call on so many `threads` (0 for all
     cores), otherwise a single gymnasium.Env. `autoreset` is "next_step", "same_step" or "disabled"; `dtype` is that of
@@ -297,11 +299,17 @@ def names() -> list[str]:
 
 
 def named_task(name: str) -> Task:
-    """Return a task by name."""
+    """Return a task by name, or that of a file (.toml)."""
     from .robots import TASKS
 
+    if any(mark in name for mark in "/\\."):
+        from .task_files import read_task
+
+        return read_task(name)
+
     if name not in TASKS:
-        raise unknown_name("task", name, TASKS)
+        error = unknown_name("task", name, TASKS)
+        raise ModelError(error.what, remedy=f"{error.remedy}; or give a file, such as reach.toml")
     return TASKS[name]()
 
 

@@ -81,14 +81,14 @@ LIMITED_BY_JOINTS = "effort"
 def force(table: Any, where: str, mechanism: Mechanism) -> Force:
     """Return the force of a table, after a trial on the mechanism."""
     made = _built(FORCES, "force", table, where)
-    _make_at(lambda: made.apply(instant(mechanism)), where, table)
+    make_at(lambda: made.apply(instant(mechanism)), where, table)
     return made
 
 
 def control(table: Mapping[str, object], where: str, mechanism: Mechanism, folder: Path) -> Controller:
     """Return the controller of a table, after a trial on the mechanism; `limit` bounds its torques."""
     made = _controller(table, where, folder)
-    _make_at(lambda: combine_controls(mechanism, (made,)).torque(instant(mechanism)), where, table)
+    make_at(lambda: combine_controls(mechanism, (made,)).torque(instant(mechanism)), where, table)
     return made
 
 
@@ -105,15 +105,15 @@ def _controller(table: Mapping[str, object], where: str, folder: Path) -> Any:
 
     readers = {
         "reference": lambda x, _: reference(x, below(where, "reference"), folder),
-        "joint": lambda x, at: _names(x, at) if isinstance(x, list) else name(x, at),
-        "actuated": lambda x, at: _names(x if isinstance(x, list) else [x], at),
+        "joint": lambda x, at: list_of_names(x, at) if isinstance(x, list) else name(x, at),
+        "actuated": lambda x, at: list_of_names(x if isinstance(x, list) else [x], at),
         "weights": _numbers_by_joint,
         "controller": lambda x, at: _controller(x, at, folder),
         "control": command,
     }
     made = _built(CONTROLLERS, "control", table, where, ("limit",), readers)
     if "limit" in table:
-        made = _make_at(lambda: Saturated(made, _limit(table["limit"], below(where, "limit"))), where, table)
+        made = make_at(lambda: Saturated(made, _limit(table["limit"], below(where, "limit"))), where, table)
     return made
 
 
@@ -122,9 +122,9 @@ def reference(table: object, where: str, folder: Path) -> Reference:
     if isinstance(table, Mapping) and table.get("kind") == "table" and "file" in table:
         known_keys(table, ("kind", "file", "columns", "ends"), where)
         file = inner(folder, text(table["file"], below(where, "file")), below(where, "file"))
-        columns = _names(table["columns"], below(where, "columns")) if "columns" in table else None
+        columns = list_of_names(table["columns"], below(where, "columns")) if "columns" in table else None
         ends = text(table.get("ends", "clamped"), below(where, "ends"))
-        return _make_at(lambda: references.Table.from_csv(file, columns=columns, ends=ends), where, table)
+        return make_at(lambda: references.Table.from_csv(file, columns=columns, ends=ends), where, table)
     readers = {"path": lambda x, at: reference(x, at, folder) if isinstance(x, Mapping) else plain_numbers(x, at)}
     return _built(REFERENCES, "reference", table, where, readers=readers)
 
@@ -136,8 +136,8 @@ def loops(given: object, where: str, mechanism: Mechanism) -> Any:
     table = {"kind": given} if isinstance(given, str) else given
 
     def independent(x: object, where: str) -> tuple[int, ...]:
-        names = _names([x] if isinstance(x, str) else x, where)
-        return _make_at(lambda: tuple(k for name in names for k in entries(mechanism, name, 1)), where, {})
+        names = list_of_names([x] if isinstance(x, str) else x, where)
+        return make_at(lambda: tuple(k for name in names for k in entries(mechanism, name, 1)), where, {})
 
     return _built(LOOPS, "loops", table, where, readers={"independent": independent})
 
@@ -165,10 +165,10 @@ def _built(
             value = require(found, key.name, where)
             usual = name if key.type == "str" else plain_numbers
             given[key.name] = {**READERS, **(readers or {})}.get(key.name, usual)(value, below(where, key.name))
-    return _make_at(lambda: kinds[kind](**given), where, found)
+    return make_at(lambda: kinds[kind](**given), where, found)
 
 
-def _make_at(make: Callable[[], T], where: str, table: Mapping[str, object]) -> T:
+def make_at(make: Callable[[], T], where: str, table: Mapping[str, object] | None = None) -> T:
     """Return the result of `make`; an error gets a location in the file, at the key of its path, if it has one."""
     try:
         return make()
@@ -180,9 +180,9 @@ def _make_at(make: Callable[[], T], where: str, table: Mapping[str, object]) -> 
         raise ModelError(str(error), where=_key_of(error, table, where)) from None
 
 
-def _key_of(error: ModelError | InputError, table: Mapping[str, object], where: str) -> str:
+def _key_of(error: ModelError | InputError, table: Mapping[str, object] | None, where: str) -> str:
     key = str(error.path[0]) if error.path else ""
-    return below(where, key) if key in table else where
+    return below(where, key) if key in (table or ()) else where
 
 
 def plain_numbers(x: object, where: str) -> Any:
@@ -197,13 +197,15 @@ def _numbers_by_joint(x: object, where: str) -> dict[str, object]:
     return {joint: plain_numbers(value, below(where, joint)) for joint, value in found.items()}
 
 
-def _whole(x: object, where: str) -> int:
+def whole_number(x: object, where: str) -> int:
+    """Return a whole number."""
     if isinstance(x, bool) or not isinstance(x, int):
         raise ModelError(f"{sort(x)} where a whole number belongs", where=where, remedy="give a whole number such as 5")
     return x
 
 
-def _names(x: object, where: str) -> list[str]:
+def list_of_names(x: object, where: str) -> list[str]:
+    """Return a list of names."""
     return [name(item, where) for item in sequence(x, where)]
 
 
@@ -215,12 +217,12 @@ def _limit(x: object, where: str) -> Any:
 
 READERS: dict[str, Callable[[Any, str], Any]] = {
     "joint": name,
-    "joints": _names,
+    "joints": list_of_names,
     "synchronised": truth,
     "forces": truth,
     "stop": truth,
-    "degree": _whole,
-    "knots": _whole,
+    "degree": whole_number,
+    "knots": whole_number,
     "up": axis,
 }
 """Readers of the keys whose values are neither plain numbers nor, by the type of their field, names."""

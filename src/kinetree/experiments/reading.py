@@ -63,12 +63,12 @@ def _experiment(data: dict[str, Any], path: Path) -> Experiment:
     key = "own_forces" if "own_forces" in head else "passive"  # the former is its old name
     own = truth(head.get(key, True), at("experiment", key))
     forces = [
-        forces_and_control.force(table, _item("force", i, data), mechanism)
-        for i, table in enumerate(_as_tables(data, "force"))
+        forces_and_control.force(table, item_place("force", i, data), mechanism)
+        for i, table in enumerate(as_tables(data, "force"))
     ]
     controls = [
-        forces_and_control.control(table, _item("control", i, data), mechanism, path.parent)
-        for i, table in enumerate(_as_tables(data, "control"))
+        forces_and_control.control(table, item_place("control", i, data), mechanism, path.parent)
+        for i, table in enumerate(as_tables(data, "control"))
     ]
     values = _parameters(data.get("parameters", {}), at("parameters"), system)
     q0, qd0 = _start(tables["start"], system, values)
@@ -101,7 +101,7 @@ def system_of_head(head: Mapping[str, object], folder: Path, table: str = "exper
     return load(inner(folder, model, where) if is_file else library.path(model), base=base)
 
 
-def _as_tables(data: dict[str, Any], key: str) -> list[Any]:
+def as_tables(data: dict[str, Any], key: str) -> list[Any]:
     """Return the list of tables [[key]]; a single [key] is a list of one."""
     found = data.get(key, [])
     if not isinstance(found, list | Mapping):
@@ -111,7 +111,7 @@ def _as_tables(data: dict[str, Any], key: str) -> list[Any]:
     return [found] if isinstance(found, Mapping) else found
 
 
-def _item(sort: str, i: int, data: dict[str, Any]) -> Where:
+def item_place(sort: str, i: int, data: dict[str, Any]) -> Where:
     """Return the place of one of the tables of a sort; a single [table] has no number in its path."""
     return Where(f"{sort} {i + 1}", (sort, i) if isinstance(data[sort], list) else (sort,))
 
