@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,15 @@ _PROJECTED = """(point) => {
     const [x, y, w] = [0, 1, 3].map((i) => m[i] * point[0] + m[4 + i] * point[1] + m[8 + i] * point[2] + m[12 + i]);
     const box = document.querySelector(".stage").getBoundingClientRect();
     return [box.left + box.width * (0.5 + 0.5 * x / w), box.top + box.height * (0.5 - 0.5 * y / w)];
+}"""
+
+_DROP = """([name, content]) => {
+    const bytes = Uint8Array.from(atob(content), (c) => c.charCodeAt(0));
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([bytes], name));
+    const options = { dataTransfer: transfer, bubbles: true, cancelable: true };
+    const stage = document.querySelector(".stage");
+    for (const type of ["dragover", "drop"]) stage.dispatchEvent(new DragEvent(type, options));
 }"""
 
 
@@ -95,6 +105,11 @@ def typed(page: Any, label: str, text: str) -> None:
     box = page.get_by_label(label, exact=True)
     box.fill(text)
     box.press("Enter")
+
+
+def drop(page: Any, name: str, content: str) -> None:
+    """Drop a file on the stage."""
+    page.evaluate(_DROP, [name, base64.b64encode(content.encode()).decode()])
 
 
 def projected(page: Any, point: list[float]) -> tuple[float, float]:

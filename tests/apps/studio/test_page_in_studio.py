@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import threading
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import needs_browser, opened, served, typed, until
+from browser import drop, needs_browser, opened, served, typed, until
 from kinetree import library
 from kinetree.apps import lessons
 from kinetree.apps.studio import tabs as opened_module
@@ -21,20 +20,6 @@ from tolerance import assert_close
 from uploaded_models import URDF
 
 pytestmark = [needs_browser, pytest.mark.slow]
-
-DROP = """([name, content]) => {
-    const bytes = Uint8Array.from(atob(content), (c) => c.charCodeAt(0));
-    const transfer = new DataTransfer();
-    transfer.items.add(new File([bytes], name));
-    const options = { dataTransfer: transfer, bubbles: true, cancelable: true };
-    const stage = document.querySelector(".stage");
-    for (const type of ["dragover", "drop"]) stage.dispatchEvent(new DragEvent(type, options));
-}"""
-
-
-def drop(page, name: str, content: str) -> None:
-    """Drop a file on the stage."""
-    page.evaluate(DROP, [name, base64.b64encode(content.encode()).decode()])
 
 
 @pytest.fixture
@@ -55,7 +40,7 @@ def test_a_mechanism_is_chosen_from_the_library(studio):
         page.locator(".card:visible").click()
         until(page, "document.title === 'stanford'")
         assert page.locator("dialog").count() == 0
-        assert page.url.endswith("&open=library%2Fstanford")
+        assert page.url.endswith("/?open=library%2Fstanford")
         page.reload()
         page.wait_for_selector("body[data-ready]", state="attached")
         assert page.inner_text("h1") == "stanford"

@@ -66,7 +66,9 @@ FIRST = "stanford"
 def studio(
     model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")] = FIRST,
     folder: Annotated[Path, typer.Option(help="The folder of files to open and to save.")] = Path("."),
-    port: Annotated[int, typer.Option(help="The port of 127.0.0.1. Default: a free one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int | None, typer.Option(help="The port of 127.0.0.1. Default: 8347, or a free one.", min=0, max=65535)
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
     base: Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")] = "fixed",
     root: Root = None,

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 # that requests the address from elsewhere has a foreign Origin. Neither has the token.
 #
 # Links to a state have no token, so that they may be passed on. The answer to them is an entrance: a page without any
-# data that takes the token from the storage of this origin in the reader's browser, where the studio's page put it.
+# data that takes the token from the storage of this origin in the reader's browser, where the studio's page put it. The
+# page's own address has no token either, so that a reload finds the studio that was started again at the same port.
 
 T = TypeVar("T")
 
@@ -47,7 +48,8 @@ REFUSED = "403: this studio answers only to its own page. Use the address that i
 ENTER = """const token = localStorage.getItem("kinetree-studio");
 const query = new URLSearchParams(location.search);
 query.set("token", token);
-if (token) location.replace(`/?${query}${location.hash}`);
+const kept = history.state?.document;
+if (token) location.replace(`/?${query}${kept ? `#document=${kept}` : location.hash}`);
 """
 """The script of the entrance."""
 ENTRANCE = f"""<!DOCTYPE html>
@@ -360,8 +362,20 @@ class Listening:
             self.socket.close()
 
 
-def listen(first: Callable[[], System], folder: Folder, port: int = 0) -> Listening:
-    """Return a server at a port of the loopback address, 0 for a free one; `first` returns the System of new tabs."""
+USUAL = 8347
+"""The port that a studio takes if it is free: browsers keep documents by address, that is, by port."""
+
+
+def listen(first: Callable[[], System], folder: Folder, port: int | None = 0) -> Listening:
+    """Return a server at a port of the loopback address; `first` returns the System of new tabs.
+
+    Port 0 is a free one; None is the usual one, or a free one if that is taken.
+    """
+    if port is None:
+        try:
+            return listen(first, folder, USUAL)
+        except InputError:
+            return listen(first, folder, 0)
     for package in ("starlette", "uvicorn", "websockets"):
         optional(package, "studios", "studio")
     import uvicorn  # type: ignore[import-not-found]

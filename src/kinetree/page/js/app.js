@@ -4,6 +4,8 @@ import { hasReactions } from "./arrows.js";
 import { unpacked } from "./data.js";
 import { el } from "./elements.js";
 import { bindDrawing } from "./drawn_lengths.js";
+import { listenForBack, openDocument } from "./chooser.js";
+import { callFor, documentOfPage, keepDocument } from "./documents.js";
 import { connectTable } from "./editing.js";
 import { buildInspector } from "./inspector.js";
 import { openKernel } from "./kernel.js";
@@ -31,18 +33,29 @@ import { fromRows } from "./vectors.js";
  *   [more: string]: any }} App
  */
 
+const PATIENCE = 1500; // [ms] to compute the motion up to the instant at which it is shown again
 const KEPT = ["units", "theme"]; // fields of the store that stay when another mechanism is opened
 
 // Start the page in an element. shown(app) is called with the page of the first mechanism, and of every one that
 // follows.
+// The document of the tab's history comes before the link of its address, which is older.
 export async function start(host, text, shown) {
-  const hash = location.hash || document.getElementById("data").dataset.state || "";
-  return build(host, await unpacked(JSON.parse(text)), { hash, shown, session: {} });
+  const data = await unpacked(JSON.parse(text));
+  const session = {};
+  const kept = documentOfPage();
+  const link = location.hash || document.getElementById("data").dataset.state || "";
+  listenForBack?.(session);
+  if (!kept) return build(host, data, { hash: link, shown, session });
+  const given = { document: kept.id, structures: kept.structures };
+  const call = callFor(kept, data);
+  session.structures = call ? undefined : given.structures;
+  const app = await build(host, data, { hash: call ? link : kept.state, shown, session, given });
+  return call ? openDocument(app, kept) : app;
 }
 
 // hash: the link whose state it begins with; mode, state: those to begin with otherwise. The mechanism before stays
 // until the functions of this one are compiled.
-async function build(host, data, { hash = "", mode = "", state = {}, shown, session }) {
+async function build(host, data, { hash = "", mode = "", state = {}, shown, session, given = {} }) {
   const { model } = data;
   const kernel = await openKernel(data.kernel, model, data.first.parameters, data.scene.size);
   const store = new Store();
@@ -52,9 +65,11 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   session.close = () => close(app, host);
   app.open = (next, given = {}) => {
     const kept = Object.fromEntries(KEPT.map((name) => [name, store.get(name)]));
-    history.replaceState(null, "", server ? server.addressOf(next.source) : "#");
-    Object.assign(session, { structures: given.structures, made: given.made, linked: Boolean(next.source) });
+    session.keeper?.stop(); // before the session is that of the next one
+    const { structures, made } = given;
+    Object.assign(session, { structures, made, linked: Boolean(next.source), opened: true });
     return build(host, next, {
+      given,
       hash: given.hash,
       mode: given.mode ?? store.get("mode"),
       state: { ...kept, ...given.state },
@@ -102,6 +117,8 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   document.title = data.title;
   document.body.dataset.ready = app.stage.isPlain ? "plain" : "webgl";
   document.body.dataset.readyAfter = String(Math.round(performance.now()));
+  session.app = app;
+  session.keeper = keepDocument(app, given);
   offerTour(app, layout.stage.parentElement);
   shown(app);
   return app;
@@ -109,6 +126,7 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
 
 // Remove a page, so that another one takes its place: nothing of it runs any more.
 function close(app, host) {
+  app.session.keeper?.stop();
   app.part?.leave?.();
   app.player.play(false);
   app.keys.stop();
@@ -323,6 +341,8 @@ function openState(app, before, state) {
   const mode = [linked, before].find((name) => known.includes(name)) || usual;
   store.set({ ...state, ...given });
   setTheme(app);
+  const charts = /[#&]plots=([^&]*)/.exec(hash);
+  if (charts) app.plots.chosen = charts[1].split(",").map(decodeURIComponent);
   store.set({ mode });
   const view = /[#&]view=([-0-9.,e]+)/.exec(hash);
   if (view) {
@@ -330,7 +350,9 @@ function openState(app, before, state) {
     if ([azimuth, elevation, distance, ...target].every(Number.isFinite) && target.length === 3)
       stage.view.set({ azimuth, elevation, distance, target });
   }
-  const at = /[#&]t=(-?[0-9.]+)/.exec(hash);
-  if (at) player.seek(Number(at[1]));
-  else if (data.run && !matchMedia("(prefers-reduced-motion: reduce)").matches) player.play(true);
+  const at = /[#&]t=(-?[0-9.e-]+)/.exec(hash);
+  if (at) {
+    store.get("motion")?.extend?.(Number(at[1]), { patience: PATIENCE });
+    player.seek(Number(at[1]));
+  } else if (data.run && !matchMedia("(prefers-reduced-motion: reduce)").matches) player.play(true);
 }

@@ -1,13 +1,17 @@
 // Opening another mechanism in the studio: one of the library or of a lesson, a file of the folder, or files of this
 // computer, which may be dropped anywhere on the page.
 
+import { unpacked } from "./data.js";
 import { dialog } from "./dialogs.js";
-import { el } from "./elements.js";
+import { findDocument, keptDocuments } from "./documents.js";
+import { el, section } from "./elements.js";
 import { stateOf } from "./link.js";
+import { tomlText } from "./model_files.js";
 import { openMade } from "./replacing.js";
 import { server } from "./server.js";
 
 const MODELS = [".toml", ".urdf", ".xml", ".csv"];
+const PAGE = /\.html?$/i;
 const MOST = 200; // files of one upload, and
 const LARGEST = 24e6; // [bytes] of all of them: as studio/uploads.py accepts them
 
@@ -23,7 +27,32 @@ async function open(app, what, action, args, say, given) {
 }
 
 export const openLibrary = (app, name, say = app.say) => open(app, name, "open_library", { name }, say);
-export const openFile = (app, name, say = app.say, base = "fixed") => open(app, name, "open_file", { name, base }, say);
+// An address opens files of the folder with a fixed base; others are made again by the same call.
+const openCall = (app, what, args, say) =>
+  open(app, what, "open_file", args, say, args.base === "free" || args.uploads ? { made: asCall(args) } : {});
+const asCall = (args) => ({ action: "open_file", args });
+export const openFile = (app, name, say = app.say, base = "fixed") => openCall(app, name, { name, base }, say);
+
+// Show a kept document again (documents.js): a Promise of its page.
+export async function openDocument(app, kept, say = app.say) {
+  const [where, ...name] = kept.source.split("/");
+  const action = { library: "open_library", lesson: "open_lesson", folder: "open_file" }[where];
+  const call = kept.call || (action && { action, args: { name: name.join("/") } });
+  const given = { hash: kept.state, document: kept.id, structures: kept.structures, made: kept.call ?? undefined };
+  if (call) return (await openMade(app, kept.title, call.action, call.args, { say, given }))?.app;
+  if (history.state?.document !== kept.id) history.pushState({ document: kept.id }, "", server.addressOf(kept.source));
+  location.reload(); // the mechanism with which the studio was started: its address alone opens it
+}
+
+// Back and Forward of the browser go from document to document.
+export function listenForBack(session) {
+  if (!server) return;
+  window.addEventListener("popstate", () => {
+    const id = history.state?.document;
+    const kept = id && id !== session.document && findDocument(id);
+    if (kept && session.app) openDocument(session.app, kept);
+  });
+}
 
 // Open a lesson, in the mode in which its mechanism begins; the session keeps the state to which it leads back.
 function openLesson(app, { name, title }, say) {
@@ -34,8 +63,21 @@ function openLesson(app, { name, title }, say) {
 export const leaveLesson = (app) =>
   open(app, "the mechanism before", "leave_lesson", {}, app.say, { hash: app.session.before });
 
-// Files are [File, relative path] pairs: a model, with the meshes that it refers to.
+// A page that was saved (dialogs.js) has the mechanism and the state of its document; meshes stay in the page alone.
+async function openPage(app, file, name, say) {
+  const kept = new DOMParser().parseFromString(await file.text(), "text/html").getElementById("data"); // runs nothing
+  const read = async () => unpacked(JSON.parse(kept.textContent));
+  const data = await read().catch(() => null);
+  if (!data?.kernel?.editable) return say(`${name} is not a page of Kinetree from which a mechanism can be read.`);
+  const text = tomlText({ data, model: data.model, store: { get: () => data.first.parameters } });
+  const uploads = [{ name: "mechanism.toml", content: await base64(new Blob([text])) }];
+  const call = { action: "open_file", args: { uploads, name: "mechanism.toml" } };
+  return open(app, name, call.action, call.args, say, { made: call, hash: kept.dataset.state });
+}
+
+// Files are [File, relative path] pairs: a model, with the meshes that it refers to, or a saved page.
 export async function openUploads(app, files, say = app.say, base = "fixed") {
+  if (files.length === 1 && PAGE.test(files[0][1])) return openPage(app, files[0][0], files[0][1], say);
   const models = files.filter(([, path]) => MODELS.some((suffix) => path.toLowerCase().endsWith(suffix)));
   if (!models.length) return say(`This is no model: drop a file that ends with ${MODELS.join(", ")}.`);
   if (files.length > MOST) return say(`${files.length} files are too many; at most ${MOST} can be opened together.`);
@@ -54,7 +96,7 @@ export async function openUploads(app, files, say = app.say, base = "fixed") {
   if (name.toLowerCase().endsWith(".csv") && /^\s*"?t"?\s*,/.test(await file.slice(0, 200).text()))
     return say(`${name} is a motion: choose it in the mode Inverse, under "file".`);
   const uploads = await Promise.all(files.map(async ([one, path]) => ({ name: path, content: await base64(one) })));
-  return open(app, name, "open_file", { uploads, name, base }, say);
+  return openCall(app, name, { uploads, name, base }, say);
 }
 
 async function base64(file) {
@@ -77,25 +119,11 @@ export async function chooser(app) {
   const listed = el("div", { class: "buttons files" });
   const none = el("p", { class: "hint", role: "status" });
   const search = searchBox(cards, none);
-  const free = el("input", { type: "checkbox" });
-  const base = () => (free.checked ? "free" : "fixed");
-  const chosen = el("input", {
-    type: "file",
-    multiple: true,
-    accept: `${MODELS.join(",")},.stl,.obj,.dae`,
-    "aria-label": "model file of this computer, with its meshes",
-  });
-  chosen.addEventListener("change", () =>
-    openUploads(
-      app,
-      [...chosen.files].map((file) => [file, file.name]),
-      say,
-      base(),
-    ),
-  );
+  const computer = buildComputer(app, say);
   dialog(
     "Open a mechanism or a lesson",
     message,
+    buildRecent(app, say),
     el(
       "section",
       { class: "group" },
@@ -105,17 +133,7 @@ export async function chooser(app) {
     ),
     el("section", { class: "group" }, el("h2", { text: "Lessons" }), lessons),
     el("section", { class: "group" }, el("h2", { class: "folder", text: "Folder" }), listed),
-    el(
-      "section",
-      { class: "group" },
-      el("h2", { text: "This computer" }),
-      chosen,
-      el("p", {
-        class: "hint",
-        text: "TOML, URDF, MJCF or a DH table as CSV, with its meshes; or drop them anywhere on the page.",
-      }),
-      el("label", { class: "check", title: "the root link of a URDF file floats" }, free, "URDF with a free base"),
-    ),
+    computer.element,
   ).classList.add("wide");
   try {
     const [{ mechanisms }, { lessons: taught }, { folder, files }] = await Promise.all(
@@ -126,7 +144,7 @@ export async function chooser(app) {
     document.querySelector("dialog .folder")?.replaceChildren(`Folder ${folder}`);
     listed.replaceChildren(
       ...files.map((name) =>
-        el("button", { type: "button", text: name, onclick: () => openFile(app, name, say, base()) }),
+        el("button", { type: "button", text: name, onclick: () => openFile(app, name, say, computer.base()) }),
       ),
       ...(files.length ? [] : [el("p", { class: "hint", text: "No model files here yet." })]),
     );
@@ -140,6 +158,7 @@ function searchBox(cards, none) {
   const search = el("input", {
     type: "search",
     class: "search",
+    autofocus: true,
     placeholder: "search",
     "aria-label": "search the library",
     oninput: () => {
@@ -148,6 +167,10 @@ function searchBox(cards, none) {
       none.textContent = [...cards.children].some((card) => !card.hidden)
         ? ""
         : `No mechanism of the library has "${search.value}" in its name or description.`;
+    },
+    onkeydown: (event) => {
+      if (event.key === "Enter")
+        /** @type {?HTMLElement} */ ([...cards.children].find((card) => !card.hidden))?.click();
     },
   });
   return search;
@@ -171,6 +194,57 @@ function card({ name, description, bodies, nv, loops, picture }, choose) {
   );
   made.dataset.words = `${name} ${description}`.toLowerCase();
   return made;
+}
+
+// Files of this computer; base(): that of URDF files.
+function buildComputer(app, say) {
+  const free = el("input", { type: "checkbox" });
+  const base = () => (free.checked ? "free" : "fixed");
+  const chosen = el("input", {
+    type: "file",
+    multiple: true,
+    accept: `${MODELS.join(",")},.html,.stl,.obj,.dae`,
+    "aria-label": "model file of this computer, with its meshes",
+  });
+  chosen.addEventListener("change", () =>
+    openUploads(
+      app,
+      [...chosen.files].map((file) => [file, file.name]),
+      say,
+      base(),
+    ),
+  );
+  const element = section(
+    "This computer",
+    chosen,
+    el("p", {
+      class: "hint",
+      text:
+        "TOML, URDF, MJCF or a DH table as CSV, with its meshes, or a page that was saved here; or drop them " +
+        "anywhere on the page.",
+    }),
+    el("label", { class: "check", title: "the root link of a URDF file floats" }, free, "URDF with a free base"),
+  );
+  return { element, base };
+}
+
+// Documents that this browser keeps, without the one that is shown; null if there are none.
+function buildRecent(app, say) {
+  const recent = keptDocuments().filter((kept) => kept.id !== app.session.document && !kept.page);
+  const rows = recent.map((kept) => recentRow(kept, () => openDocument(app, kept, say)));
+  const list = { class: "lessons recent", role: "list", "aria-label": "documents that this browser keeps" };
+  return rows.length ? section("Recent", el("div", list, rows)) : null;
+}
+
+function recentRow({ title, state, at }, choose) {
+  const mode = /[#&]mode=([^&]+)/.exec(state)?.[1];
+  const when = new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  return el(
+    "button",
+    { type: "button", class: "lessonrow", role: "listitem", onclick: choose },
+    el("b", { text: title }),
+    el("span", { class: "hint", text: [mode && decodeURIComponent(mode), when].filter(Boolean).join(", ") }),
+  );
 }
 
 function lessonRow({ title, summary, minutes }, choose) {

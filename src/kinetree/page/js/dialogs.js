@@ -54,6 +54,7 @@ export function help(app) {
 export function saving(app) {
   const { stage, model, part } = app;
   const state = stateOf(app);
+  const whole = stateOf(app, { whole: true }); // files hold more than links
   const link = `${server ? server.address : location.href.split("#")[0]}${state}`;
   const row = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
   const field = (label, text) =>
@@ -92,13 +93,13 @@ export function saving(app) {
         download(`${fileName(model.name)}.png`, await stage.image()),
       ),
       row("This page (HTML)", "the whole page as one file, in its present state", async () =>
-        download(`${fileName(model.name)}.html`, await wholePage(state), "text/html"),
+        download(`${fileName(model.name)}.html`, await wholePage(whole), "text/html"),
       ),
     ),
     ...(server
       ? [
           buildFolder(fileName(model.name), [
-            ["Page", ".html", () => wholePage(state)],
+            ["Page", ".html", () => wholePage(whole)],
             ["Picture", ".png", () => stage.image()],
             ...(app.data.kernel?.editable ? [["Mechanism", ".toml", () => tomlText(app)]] : []),
             ...(app.plots.charts.length ? [["Curves", ".csv", () => csvOf(app.plots.charts)]] : []),

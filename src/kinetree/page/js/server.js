@@ -8,7 +8,9 @@
 
 import { unpacked } from "./data.js";
 
-const GONE = "The studio has ended, or cannot be reached. Start it again with: kinetree studio";
+const GONE =
+  "The studio has ended, or cannot be reached. Start it again with: kinetree studio; then reload this page, which " +
+  "keeps your work.";
 
 class Server {
   constructor(path) {
@@ -16,11 +18,12 @@ class Server {
     this.calls = new Map(); // by number: { resolve, reject, onProgress }
     this.last = 0;
     this.opening = null;
+    this.keepsToken = true;
     try {
-      // for links, which have no token (studio/guard.py)
+      // for links and addresses without the token: the studio's entrance takes it from here
       localStorage.setItem("kinetree-studio", new URLSearchParams(path.split("?")[1]).get("token"));
     } catch {
-      /* without storage, links work with the token alone */
+      this.keepsToken = false; // without storage, links work with the token alone
     }
   }
 
@@ -31,12 +34,14 @@ class Server {
     return `${location.origin}/${query.size ? `?${query}` : ""}`;
   }
 
-  // The address at which this tab opens a mechanism again; one without a source opens the first one.
+  // The address at which this tab opens a mechanism again; one without a source opens the first one. It has no token: a
+  // studio that was started again at the same port has another one.
   addressOf(source) {
     const query = new URLSearchParams(location.search);
+    if (this.keepsToken) query.delete("token");
     query.delete("open");
     if (source) query.set("open", source);
-    return `?${query}`;
+    return query.size ? `?${query}` : location.pathname;
   }
 
   /**

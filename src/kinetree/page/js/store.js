@@ -21,9 +21,10 @@ export class Store {
     this.beyond = {}; // undo(), redo(): what they do where there is nothing left to take back or to do again
   }
 
-  // undo: whether undo restores the field. link: whether a link contains it; true, or {write(value), read(text)}.
-  define(name, value, { undo = false, link = false } = {}) {
-    this.fields.set(name, { value, undo, link });
+  // undo: whether undo restores the field. link: whether a link contains it; true, or {write(value), read(text)}. keep:
+  // whether the document of the tab has it, though no link does.
+  define(name, value, { undo = false, link = false, keep = false } = {}) {
+    this.fields.set(name, { value, undo, link, keep });
   }
 
   get(name) {
@@ -40,6 +41,7 @@ export class Store {
     this.notify(names, by);
   }
 
+  // names: ["*"] for all, also those that are defined later.
   on(names, watcher) {
     const entry = { names: new Set(names), watcher };
     this.watchers.push(entry);
@@ -48,7 +50,7 @@ export class Store {
 
   notify(names, by) {
     for (const { names: wanted, watcher } of [...this.watchers]) {
-      if (names.some((name) => wanted.has(name))) watcher(this, by, names);
+      if (wanted.has("*") || names.some((name) => wanted.has(name))) watcher(this, by, names);
     }
   }
 

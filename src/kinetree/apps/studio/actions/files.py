@@ -93,8 +93,8 @@ def drawable(mechanism: Mechanism, root: Path) -> bool:
 
 # --- The page of a tab as one file ---
 
-LONGEST = 100_000
-"""The longest state [characters]."""
+LONGEST = 8_000_000
+"""The longest state, one with the rows of a file of motion [characters]."""
 
 
 def page_file(studio: Studio, state: object = "") -> dict[str, object]:

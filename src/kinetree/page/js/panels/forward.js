@@ -216,6 +216,8 @@ export const panel = {
         };
       },
       cloud: () => cloud.now(),
+      // A motion that was pulled or driven by hand cannot be computed again: its present state is what is kept of it.
+      document: () => (isShown() && motion.touched ? { t: "0", fields: { start: stateOf(store) } } : null),
       python: () => python(app, motion),
       toml: () => toml(app, motion),
     };

@@ -50,18 +50,19 @@ export const panel = {
       },
       { undo: true, link: true },
     );
-    const given = app.readLink().inverse;
-    if (given) store.set({ inverse: { ...store.get("inverse"), ...given } });
+    store.define("motionFile", null, { undo: true, keep: true }); // the rows of a file (csv_motion.js)
+    const given = app.readLink();
+    if (given.inverse) store.set({ inverse: { ...store.get("inverse"), ...given.inverse } });
+    if (given.motionFile) store.set({ motionFile: given.motionFile });
     const settings = () => store.get("inverse");
     const change = (changes, undo) => store.set({ inverse: { ...settings(), ...changes } }, { undo });
     const frame = () => frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
     const load = () => ({ gravity: settings().gravity, mass: settings().mass, frame: frame() });
-    let table = null; // the motion of a file
     let made = null; // { motion, samples, torques, largest }
 
     function samplesNow() {
       const { kind, q0, q1, duration, points } = settings();
-      if (kind === "file") return table ? tabulated(table) : null;
+      if (kind === "file") return store.get("motionFile") ? tabulated(store.get("motionFile")) : null;
       if (kind === "spline")
         return points.length > 1
           ? spline(
@@ -107,10 +108,7 @@ export const panel = {
     const rows = buildMotion(app, {
       settings,
       change,
-      load: (motion) => {
-        table = motion;
-        compute();
-      },
+      load: (motion) => store.set({ motionFile: motion }, { undo: "file of a motion" }),
       frame,
       here,
     });
@@ -207,7 +205,7 @@ export const panel = {
       pick.value = frame().name;
       joint.value = String(settings().joint);
     }
-    store.on(["inverse"], () => {
+    store.on(["inverse", "motionFile"], () => {
       refresh();
       if (store.get("mode") === panel.name) compute();
     });

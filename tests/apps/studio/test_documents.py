@@ -1,0 +1,192 @@
+"""Documents of the studio's page in a real browser: a reload, Back, a new studio and a file bring all of it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from browser import drop, needs_browser, opened, served, typed, until
+from kinetree.apps.studio.server import listen, running
+from kinetree.apps.studio.tabs import Folder
+from tolerance import assert_close
+
+pytestmark = [needs_browser, pytest.mark.slow]
+
+CONTENT = """() => ({
+    title: document.title, mode: kinetree.store.get("mode"), q: Array.from(kinetree.store.get("q")),
+    qd: Array.from(kinetree.store.get("qd")), time: kinetree.store.get("time"), bodies: kinetree.model.bodies.length,
+    masses: kinetree.model.bodies.map((x) => x.mass), chosen: kinetree.plots.chosen,
+    charts: kinetree.plots.charts.map((x) => x.title), view: kinetree.stage.view.state.azimuth,
+    show: kinetree.store.get("show"), units: kinetree.store.get("units"),
+})"""
+FRAME = "kinetree.kernel && document.body.dataset.ready"
+
+
+def content(page: Any) -> dict[str, Any]:
+    return page.evaluate(CONTENT)
+
+
+def kept(page: Any) -> dict[str, Any]:
+    """Return what the page shows, once the browser has kept it."""
+    page.wait_for_timeout(450)
+    return content(page)
+
+
+def reloaded(page: Any, title: str) -> dict[str, Any]:
+    page.reload()
+    until(page, f"document.title === {title!r} && window.kinetree?.model.name === {title!r} && {FRAME}")
+    page.wait_for_selector(".waiting", state="detached")
+    return content(page)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> Iterator[str]:
+    """Yield the address of a studio for all tests of this module."""
+    with running(lambda: kt.load("planar_2r"), Folder.of(tmp_path_factory.mktemp("folder"))) as found:
+        yield found
+
+
+def test_a_reload_brings_back_every_mode(chromium, address):
+    """Change pose, table, view and settings of three modes, reload in each of them, and twice."""
+    with served(chromium, address) as page:
+        page.keyboard.press("b")
+        page.evaluate("kinetree.store.set({ picked: 1 })")
+        typed(page, "mass of link2", "0.75")
+        page.keyboard.press("Escape")
+        page.locator(".stage").focus()
+        page.keyboard.press("k")
+        typed(page, "joint2", "-37.5")
+        page.locator(".stage").focus()
+        page.keyboard.press("2")
+        before = kept(page)
+        assert before["masses"][1] == 0.75 and "token" not in page.url
+        assert reloaded(page, "planar_2r") == before
+        page.keyboard.press("i")
+        typed(page, "duration", "1.25")
+        page.get_by_role("button", name="velocity", exact=True).click()
+        page.evaluate("kinetree.player.seek(0.5)")
+        page.mouse.click(640, 300)
+        before = kept(page)
+        assert before["chosen"] == ["velocity"] and before["time"] == 0.5
+        assert reloaded(page, "planar_2r") == before
+        page.keyboard.press("f")
+        page.evaluate("kinetree.player.seek(0); kinetree.store.get('motion').extend(0.4, { patience: 5000 })")
+        page.evaluate("kinetree.player.seek(0.35)")
+        page.mouse.click(640, 300)
+        before = kept(page)
+        after = reloaded(page, "planar_2r")
+        assert after.pop("time") == pytest.approx(before.pop("time"), abs=0)
+        assert_close(np.array(after.pop("q")), np.array(before.pop("q")), 1e-15, "the motion is computed again")
+        assert_close(np.array(after.pop("qd")), np.array(before.pop("qd")), 1e-14, "and its velocities")
+        assert after == before
+        reloaded(page, "planar_2r")  # modes that were not opened since keep their settings
+        page.keyboard.press("i")
+        assert page.get_by_label("duration", exact=True).first.input_value() == "1.25"
+
+
+def test_back_and_a_closed_tab_keep_a_robot_of_ones_own(chromium, address):
+    """Build a robot, open another mechanism, go Back, and open it from the recent ones in another tab."""
+    with served(chromium, address) as page:
+        page.keyboard.press("b")
+        page.get_by_role("button", name="Add a link", exact=True).click()
+        until(page, "kinetree.model.bodies.length === 3")
+        typed(page, "mass of link3", "0.625")
+        before = kept(page)
+        assert reloaded(page, "planar_2r") == before
+        page.locator(".stage").focus()
+        page.keyboard.press("Control+o")
+        page.locator(".card", has_text="planar_3r").click()
+        until(page, "document.title === 'planar_3r'")
+        page.go_back()
+        until(page, "kinetree.model.name === 'planar_2r'")
+        assert kept(page)["masses"][1] == 0.625
+        page.keyboard.press("Control+z")
+        page.keyboard.press("Control+z")
+        until(page, "kinetree.model.bodies.length === 2")  # undo goes back to the structure before, also after a reload
+        page.keyboard.press("Control+y")
+        until(page, "kinetree.model.bodies.length === 3")
+        assert kept(page)["bodies"] == 3
+        other = page.context.new_page()
+        page.close()
+        other.goto(address)
+        other.wait_for_selector("body[data-ready]", state="attached")
+        assert other.evaluate("kinetree.model.bodies.length") == 2
+        other.keyboard.press("Control+o")
+        other.locator(".recent .lessonrow", has_text="planar_2r").first.click()
+        until(other, "kinetree.model.bodies.length === 3")
+
+
+@contextmanager
+def studio_at(port: int, folder: Any) -> Iterator[str]:
+    """Yield the address of a studio at a port."""
+    import threading
+
+    made = listen(lambda: kt.load("planar_2r"), Folder.of(folder), port)
+    thread = threading.Thread(target=made.run, daemon=True)
+    thread.start()
+    try:
+        yield made.address
+    finally:
+        made.server.should_exit = True
+        thread.join()
+
+
+def test_a_studio_that_was_started_again_finds_the_document(chromium, tmp_path):
+    """End the studio, change the pose meanwhile, start one at the same port, and reload."""
+    context = chromium.new_context()
+    page = context.new_page()
+    with studio_at(0, tmp_path) as address:
+        port = urlsplit(address).port or 0
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]", state="attached")
+        page.keyboard.press("k")
+        typed(page, "joint1", "12.5")
+    typed(page, "joint2", "-20.25")
+    before = kept(page)
+    with studio_at(port, tmp_path) as address:
+        visitor = context.new_page()
+        visitor.goto(address)  # as the terminal opens it: the browser learns the new token
+        visitor.wait_for_selector("body[data-ready]", state="attached")
+        assert reloaded(page, "planar_2r") == before
+        assert page.evaluate("() => kinetree.server.call('files').then((x) => x.files.length)") == 0
+    context.close()
+
+
+MOTION = "\n".join(["t,joint1,joint2", *(f"{0.25 * k},{0.1 * k},{-0.2 * k}" for k in range(5))])
+
+
+def test_one_file_holds_the_document(chromium, address, tmp_path):
+    """Save the page with a motion of a CSV file: it opens from disk as it was, reloads, and opens in the studio."""
+    with served(chromium, address) as page:
+        page.keyboard.press("i")
+        page.get_by_role("button", name="file", exact=True).click()
+        given = {"name": "way.csv", "mimeType": "text/csv", "buffer": MOTION.encode()}
+        page.get_by_label("CSV file of a motion").set_input_files([given])
+        page.get_by_role("button", name="position", exact=True).click()
+        before = kept(page)
+        assert reloaded(page, "planar_2r") == before and before["chosen"] == ["position"]
+        page.keyboard.press("s")
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name="This page (HTML)").click()
+        waiting.value.save_as(tmp_path / "mine.html")
+        page.get_by_role("button", name="Close").click()
+        page.keyboard.press("k")
+        typed(page, "joint1", "77")
+        drop(page, "mine.html", (tmp_path / "mine.html").read_text())
+        until(page, "kinetree.store.get('mode') === 'Inverse'")
+        assert content(page) == before
+        drop(page, "other.html", "<p id='data'>no page</p>")
+        until(page, "document.querySelector('.message').textContent.startsWith('other.html is not a page of Kinetree')")
+    with opened(chromium, tmp_path / "mine.html") as page:
+        found = content(page)
+        assert (found["q"], found["charts"]) == (before["q"], before["charts"])
+        page.keyboard.press("k")
+        typed(page, "joint1", "-33.5")
+        before = kept(page)
+        assert reloaded(page, "planar_2r") == before
