@@ -1,4 +1,4 @@
-"""A press for tests of studies: slider-crank with a counterweight and a stroke as free parameters."""
+"""A press for tests of studies: slider-crank with a counterweight and a stroke as free parameters; a turn in files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from functools import cache
 import kinetree as kt
 from kinetree.formats.toml import read_toml_text
 
+TURN = """
+[cycle]
+drive = "main_bearing"
+speed = 20
+steps = 12
+[measures]
+peak = "peak control.main_bearing"
+"""
+"""The last tables of a study file: one turn of the press of the library, and the peak of its torque."""
 TEXT = """
 [mechanism]
 name = "press"

@@ -9,9 +9,11 @@ import kinetree as kt
 from kinetree.experiments.studies import read_study_file
 from kinetree.studies.samplings import Given, Grid
 from kinetree.studies.study import evaluate_plan
+from press import TURN
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-GOOD = """
+GOOD = (
+    """
 [study]
 mechanism = "press"
 samples = 4
@@ -22,13 +24,9 @@ r = { latin = [0.04, 0.06] }
 k = { values = [0, 100] }
 [parameters]
 k_0 = 0.29
-[cycle]
-drive = "main_bearing"
-speed = 20
-steps = 12
-[measures]
-peak = "peak control.main_bearing"
 """
+    + TURN
+)
 
 
 def test_a_file_gives_the_study_of_the_same_call(tmp_path):
@@ -70,7 +68,8 @@ def test_experiments_are_varied(tmp_path):
     assert found["end"][1] == pytest.approx(one.q[-1, 0], rel=1e-9)
 
 
-PLANNED = """
+PLANNED = (
+    """
 [study]
 mechanism = "press"
 samples = 8
@@ -82,13 +81,9 @@ k = { normal = [100, 20] }
 [sensitivity]
 method = "sobol"
 second_order = true
-[cycle]
-drive = "main_bearing"
-speed = 20
-steps = 12
-[measures]
-peak = "peak control.main_bearing"
 """
+    + TURN
+)
 
 
 def test_schemes_are_those_of_the_same_call(tmp_path):
@@ -127,11 +122,7 @@ def test_schemes_are_those_of_the_same_call(tmp_path):
 def test_faulty_schemes_are_refused(old, new, message, tmp_path):
     """Name file and place of a fault in the scheme of a sensitivity study."""
     pytest.importorskip("SALib")
-    (tmp_path / "study.toml").write_text(PLANNED.replace(old, new, 1))
-    with pytest.raises(kt.ModelError) as caught:
-        read_study_file(tmp_path / "study.toml")
-    assert str(tmp_path / "study.toml") in str(caught.value)
-    assert message in str(caught.value)
+    require_refused(PLANNED.replace(old, new, 1), message, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +141,13 @@ def test_faulty_schemes_are_refused(old, new, message, tmp_path):
 )
 def test_faulty_files_are_refused(old, new, message, tmp_path):
     """Name file and place of every fault."""
-    path = tmp_path / "study.toml"
-    path.write_text(GOOD.replace(old, new, 1))
+    require_refused(GOOD.replace(old, new, 1), message, tmp_path)
+
+
+def require_refused(text, message, folder):
+    """Require that a study file of this text is refused with its path and a message."""
+    path = folder / "study.toml"
+    path.write_text(text)
     with pytest.raises(kt.ModelError) as caught:
         read_study_file(path)
     assert str(path) in str(caught.value)

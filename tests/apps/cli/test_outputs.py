@@ -13,19 +13,17 @@ import kinetree as kt
 from command_line import run
 from kinetree.apps import cli
 from kinetree.apps.cli.outputs import OUT
+from press import TURN
 
-STUDY = """
+STUDY = (
+    """
 [study]
 mechanism = "press"
 [over]
 r = { values = [0.05, 0.06] }
-[cycle]
-drive = "main_bearing"
-speed = 20
-steps = 12
-[measures]
-peak = "peak control.main_bearing"
 """
+    + TURN
+)
 EXPERIMENT = """
 [experiment]
 mechanism = "planar_2r"

@@ -6,20 +6,18 @@ import pytest
 
 import everyday
 from command_line import run, words
+from press import TURN
 
-FILE = """
+FILE = (
+    """
 [study]
 mechanism = "press"
 samples = 30
 [over]
 r = { uniform = [0.05, 0.4] }
-[cycle]
-drive = "main_bearing"
-speed = 20
-steps = 12
-[measures]
-peak = "peak control.main_bearing"
 """
+    + TURN
+)
 
 
 @everyday.long

@@ -6,20 +6,18 @@ import numpy as np
 
 import kinetree as kt
 from command_line import run
+from press import TURN
 
-FILE = """
+FILE = (
+    """
 [study]
 mechanism = "press"
 [over]
 r = { values = [0.05, 0.4] }
 m_c = { grid = [0, 6, 3] }
-[cycle]
-drive = "main_bearing"
-speed = 20
-steps = 12
-[measures]
-peak = "peak control.main_bearing"
 """
+    + TURN
+)
 
 
 def test_study_writes_results_table_and_picture(tmp_path, capsys):
