@@ -319,19 +319,23 @@ class System(CompiledMechanism):
         every solution of one target: in closed form for spherical wrists and planar arms, else by searches.
         """
         from .analysis.kinematics.all_solutions import all_solutions
-        from .analysis.kinematics.inverse_kinematics import inverse_kinematics
+        from .analysis.kinematics.inverse_kinematics import PoseOptions, inverse_kinematics
 
-        return (all_solutions if all else inverse_kinematics)(self, T, frame, q0=q0, **options)
+        return (all_solutions if all else inverse_kinematics)(self, T, frame, PoseOptions(q0=q0, **options))
 
-    def cartesian_motion(self, poses: ArrayLike, frame: str, *, q0: ArrayLike | None = None, **options):
+    def cartesian_motion(
+        self, poses: ArrayLike, frame: str, *, times: ArrayLike | None = None, duration=None, samples=101, **options
+    ):
         """Return t, q, qd and qdd of an arm whose frame moves along poses [k, 4, 4], or its origin along points [k, 3].
 
         With `times` [k], along a spline through the poses; with two poses and a `duration` [s], along the straight line
-        between them, at rest at both ends. Options: `samples`, 101; others as in inverse_kinematics, such as `limits`.
+        between them, at rest at both ends, at so many `samples`. Options are those of inverse_kinematics, such as `q0`.
         """
         from .analysis.kinematics.cartesian_motion import cartesian_motion
+        from .analysis.kinematics.inverse_kinematics import PoseOptions
 
-        return cartesian_motion(self, poses, frame, q0=q0, **options)
+        given = {"times": times, "duration": duration, "samples": samples}
+        return cartesian_motion(self, poses, frame, PoseOptions(**options), **given)
 
     def workspace(self, frame: str, **options):
         """Return points that a frame reaches, sampled over the ranges of the joints, with `plot` and `manipulability`.

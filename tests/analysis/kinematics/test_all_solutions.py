@@ -199,3 +199,10 @@ def test_batches_are_refused():
     message = r"all solutions are those of one target .* the target has shape \(2, 4, 4\): call the method for each"
     with pytest.raises(kt.InputError, match=message):
         arm.inverse_kinematics(np.array([np.eye(4)] * 2), "link6", all=True)
+
+
+def test_unknown_options_are_refused():
+    """Refuse an option that is misspelled, also for arms whose closed form would not read it."""
+    arm = kt.load("puma560")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tolerence'"):
+        arm.inverse_kinematics(arm.pose(arm.neutral(), "link6"), "link6", all=True, tolerence=1e-9)

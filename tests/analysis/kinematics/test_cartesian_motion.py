@@ -91,6 +91,7 @@ CASES = {
     "count": ({"times": [0, 1, 2]}, r"times have shape \(3,\); expected 2 finite numbers"),
     "duration": ({"duration": -1.0}, "duration is -1; give more than zero"),
     "samples": ({"duration": 1.0, "samples": 1}, "samples is 1; give 2 or more"),
+    "weights": ({"duration": 1.0, "weights": [1, 1, 1, 0, 0, 0]}, "paths take no weights: all poses"),
 }  # fmt: skip
 
 

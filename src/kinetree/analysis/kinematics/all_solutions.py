@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,19 +14,12 @@ from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError
 from ...joints.random_states import generator
-from ...model.mechanism import Named, inputs_of
 from ...runtime.compiled import CompiledMechanism
+from ..joint_entries import as_list
 from .closed_forms import closed_form, moving_joints, screw_chain
-from .inverse_kinematics import (
-    ITERATIONS,
-    TOLERANCE,
-    inverse_kinematics,
-    positions_table,
-    with_start,
-)
-from .joint_ranges import RANK, Ranges, given_start, null_motions, scaled_jacobian
+from .inverse_kinematics import PoseOptions, inverse_kinematics, positions_table
+from .joint_ranges import RANK, Ranges, null_motions, scaled_jacobian
 from .pose_search import PoseSearch, polish_solutions
-from .pose_targets import targets
 
 SEARCH = "search"
 STARTS, ROUNDS = 128, 12
@@ -81,44 +73,29 @@ class AllSolutions(Displayed):
         return len(self.q)
 
 
-def all_solutions(
-    system: CompiledMechanism,
-    T: ArrayLike,
-    frame: str,
-    *,
-    q0: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-    hold: str | Iterable[str] = (),
-    limits: bool = True,
-    rng: int | np.random.Generator = 0,
-    parameters: Named | None = None,
-    **options: Any,
-) -> AllSolutions:
+def all_solutions(system: CompiledMechanism, T: ArrayLike, frame: str, options: PoseOptions) -> AllSolutions:
     """Return all positions at which a frame has one pose T [4, 4], or its origin is at one point T [3].
 
-    The options are those of `System.inverse_kinematics`; joints that do not move the frame stay as in q0.
+    Joints that do not move the frame stay as in q0.
     """
-    wanted, values = targets(system, T, frame, weights), inputs_of(system.mechanism, parameters)
-    start = None if q0 is None else given_start(system, q0)
+    start, search = options.start(system), options.search(system, T, frame)
+    wanted, ranges, values = search.targets, search.ranges, search.parameters
     if wanted.lead or any(x is not None and x.ndim > 1 for x in (values, start)):
         raise InputError(
             f"all solutions are those of one target with one q0 and one set of parameters; the target has shape "
             f"{np.shape(T)}: call the method for each"
         )
-    ranges = with_start(Ranges.of(system, limits=limits, hold=hold), start, hold)
     moving = replace(ranges, free=ranges.free * _moves(system, frame))
-    tolerance, most = options.get("tolerance", TOLERANCE), options.get("iterations", ITERATIONS)
-    search = PoseSearch(wanted, moving, tolerance, most, values)
+    search = replace(search, ranges=moving)
     base = search.first_start() if start is None else start
     extra = _redundancy(search, base)
     if extra:
-        more: dict[str, Any] = {"q0": q0, "weights": weights, "hold": hold, "limits": limits, "parameters": parameters}
-        one = inverse_kinematics(system, T, frame, rng=rng, on_failure="nearest", **more, **options)
+        one = inverse_kinematics(system, T, frame, replace(options, on_failure="nearest"))
         return _collected(search, one.q[None][: int(one.converged)], SEARCH, redundant=extra)
-    chain = None if list(hold) else screw_chain(system, frame, values)
+    chain = None if as_list(options.hold) else screw_chain(system, frame, values)
     closed = None if chain is None else closed_form(chain, wanted.poses, wanted.used)
     if chain is None or closed is None:
-        return _listed(search, _searched(search, base, generator(rng)), base, SEARCH)
+        return _listed(search, _searched(search, base, generator(options.rng)), base, SEARCH)
     q = np.repeat(base[None], len(closed[1]), axis=0)
     q[:, [x.place for x in chain.screws]] = np.reshape(closed[1], (-1, len(chain.screws)))
     unlimited = replace(moving, lower=np.full(system.nv, -np.inf), upper=np.full(system.nv, np.inf))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +13,11 @@ from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError, UnreachableError
 from ...model.flexible import modal_entries
-from ...model.mechanism import Named, inputs_of
+from ...model.mechanism import inputs_of
 from ...model.scales import characteristic_length, loop_units
 from ...runtime.compiled import CompiledMechanism
 from .closed_forms import moving_joints
-from .inverse_kinematics import inverse_kinematics
+from .inverse_kinematics import PoseOptions, inverse_kinematics
 from .joint_ranges import RANK, scaled_jacobian
 from .pose_targets import moving_frame, rotation_vectors, targets
 
@@ -69,19 +69,19 @@ def cartesian_motion(
     system: CompiledMechanism,
     poses: ArrayLike,
     frame: str,
+    options: PoseOptions,
     *,
     times: ArrayLike | None = None,
     duration: float | None = None,
     samples: int = 101,
-    q0: ArrayLike | None = None,
-    parameters: Named | None = None,
-    **options: object,
 ) -> CartesianMotion:
     """Return the motion of the joints along a path of a frame, with exact velocities and accelerations.
 
-    The options are those of `System.cartesian_motion`.
+    `System.cartesian_motion` describes the path; the options are those of `System.inverse_kinematics`.
     """
     moving_frame(system, frame)
+    if options.weights is not None:
+        raise InputError("paths take no weights: all poses [k, 4, 4] or points [k, 3] of a path are reached")
     if moving_joints(system.mechanism, frame) is None or system.nq != system.nv:
         raise InputError(
             f"{system.mechanism.name!r} has loops or couplings on the way to {frame!r}, or quaternions; paths are for "
@@ -93,10 +93,10 @@ def cartesian_motion(
             f"the poses of a path have shape {np.shape(poses)}; expected [k, 4, 4] or [k, 3], k of two or more"
         )
     path = _path(wanted.poses, times, duration, whole(samples, "samples", least=2))
-    values, used = inputs_of(system.mechanism, parameters), wanted.used
+    values, used = inputs_of(system.mechanism, options.parameters), wanted.used
     if values is not None:
         system = system.fixed(values)  # every function then has these numbers
-    q, errors = _followed(system, path, frame, used, q0, options)
+    q, errors = _followed(system, path, frame, used, replace(options, parameters=None))
     velocities = _resolved(system, frame, used, q, path)
     J = scaled_jacobian(system, frame, used, q, None)
     s = np.linalg.svd(J[:, : sum(used)])[1]
@@ -163,18 +163,17 @@ def rotations(turn: Numbers) -> Numbers:
 
 
 def _followed(
-    system: CompiledMechanism, path: PosePath, frame: str, used: tuple[bool, ...], q0: ArrayLike | None, options: dict
+    system: CompiledMechanism, path: PosePath, frame: str, used: tuple[bool, ...], options: PoseOptions
 ) -> tuple[Numbers, tuple[Numbers, Numbers]]:
     """Return the position at each time, found from the one before, and the errors of the poses."""
-    weights = np.array(used, dtype=float)
-    _, units = loop_units(system.mechanism)
+    weights, (_, units) = np.array(used, dtype=float), loop_units(system.mechanism)
     rows, errors = [], []
-    guess: ArrayLike | None = q0
-    for k, (now, T) in enumerate(zip(path.t, path.poses, strict=True)):
-        more = options if k == 0 else {"restarts": 0, **options}
+    guess = options.q0
+    for now, T in zip(path.t, path.poses, strict=True):
+        more = replace(options, q0=guess, weights=weights, restarts=0 if rows else options.restarts)
         target = T if any(used[:3]) else T[:3, 3]
         try:
-            found = inverse_kinematics(system, target, frame, q0=guess, weights=weights, **more)
+            found = inverse_kinematics(system, target, frame, more)
         except UnreachableError as error:
             raise UnreachableError(f"at t = {now:g} s of the path, {error}", error.result) from None
         if rows and np.abs((found.q - guess) / units).max() > JUMP:

@@ -175,58 +175,62 @@ def positions_table(
     return Table((*heads, *axis_labels(system.mechanism, 0)), rows)
 
 
-def inverse_kinematics(
-    system: CompiledMechanism,
-    T: ArrayLike,
-    frame: str,
-    *,
-    q0: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-    hold: str | Iterable[str] = (),
-    limits: bool = True,
-    prefer: str = "near",
-    restarts: int = RESTARTS,
-    iterations: int = ITERATIONS,
-    tolerance: float = TOLERANCE,
-    rng: object = 0,
-    parameters: Named | None = None,
-    on_failure: str = "raise",
-) -> PoseSolution:
-    """Return positions at which a frame has the poses T [..., 4, 4], or its origin is at the points T [..., 3].
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PoseOptions:
+    """The options of `System.inverse_kinematics`, which describes them."""
 
-    The options are those of `System.inverse_kinematics`.
-    """
-    for given, name, known in ((on_failure, "on_failure", ON_FAILURE), (prefer, "prefer", PREFER)):
-        if given not in known:
-            raise InputError(f"{name} is {given!r}; expected one of {', '.join(map(repr, known))}")
-    wanted, start = targets(system, T, frame, weights), None if q0 is None else given_start(system, q0)
-    ranges = with_start(Ranges.of(system, limits=limits, hold=hold), start, hold)
-    restarts, iterations = whole(restarts, "restarts", least=0), whole(iterations, "iterations")
-    search = PoseSearch(wanted, ranges, positive(tolerance, "tolerance"), iterations)
-    values = inputs_of(system.mechanism, parameters)
+    q0: ArrayLike | None = None
+    weights: ArrayLike | None = None
+    hold: str | Iterable[str] = ()
+    limits: bool = True
+    prefer: str = "near"
+    restarts: int = RESTARTS
+    iterations: int = ITERATIONS
+    tolerance: float = TOLERANCE
+    rng: object = 0
+    parameters: Named | None = None
+    on_failure: str = "raise"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        for given, name, known in ((self.on_failure, "on_failure", ON_FAILURE), (self.prefer, "prefer", PREFER)):
+            if given not in known:
+                raise InputError(f"{name} is {given!r}; expected one of {', '.join(map(repr, known))}")
+
+    def start(self, system: CompiledMechanism) -> Numbers | None:
+        """Return q0 as positions, None without one; InputError if joints are held without it."""
+        if self.q0 is None and as_list(self.hold):
+            raise InputError("hold requires q0, the positions of the joints that are held")
+        return None if self.q0 is None else given_start(system, self.q0)
+
+    def search(self, system: CompiledMechanism, T: ArrayLike, frame: str) -> PoseSearch:
+        """Return the search for positions at which a frame has the poses T."""
+        wanted, ranges = targets(system, T, frame, self.weights), Ranges.of(system, limits=self.limits, hold=self.hold)
+        tolerance, most = positive(self.tolerance, "tolerance"), whole(self.iterations, "iterations")
+        return PoseSearch(wanted, ranges, tolerance, most, inputs_of(system.mechanism, self.parameters))
+
+
+def inverse_kinematics(system: CompiledMechanism, T: ArrayLike, frame: str, options: PoseOptions) -> PoseSolution:
+    """Return positions at which a frame has the poses T [..., 4, 4], or its origin is at the points T [..., 3]."""
+    start, search = options.start(system), options.search(system, T, frame)
+    wanted, ranges, values = search.targets, search.ranges, search.parameters
+    restarts = whole(options.restarts, "restarts", least=0)
     given = (("T", wanted.lead), ("q0", start), ("parameters", values))
     lead = leading_shape((name, x if isinstance(x, tuple) else x.shape[:-1], ()) for name, x in given if x is not None)
     flat = search.flattened(lead, values)
     base = search.first_start() if start is None else start
     q = np.broadcast_to(base, (*lead, system.nq)).reshape(-1, system.nq)
-    found = flat.solve(ranges.clipped(q), restarts, generator(rng), q)
+    found = flat.solve(ranges.clipped(q), restarts, generator(options.rng), q)
     reached = polish_solutions(flat, found)
     out = solution(flat, ranges.near(reached, q), found.iterations, found.restarts)
-    if prefer == "middle":
+    if options.prefer == "middle":
         out = solution(flat, center_in_ranges(flat, out.q, out.converged), found.iterations, found.restarts)
-    if on_failure == "raise" and not out.converged.all():
+    if options.on_failure == "raise" and not out.converged.all():
         whole_result = _shaped(out, lead)
         raise UnreachableError(reason(whole_result, wanted, restarts), whole_result)
-    if on_failure == "nan":
+    if options.on_failure == "nan":
         out = replace(out, q=np.where(out.converged[:, None], out.q, np.nan))
     return _shaped(out, lead)
-
-
-def with_start(ranges: Ranges, start: Numbers | None, hold: str | Iterable[str]) -> Ranges:
-    """Return the ranges; InputError if joints are held without a start."""
-    if start is None and as_list(hold):
-        raise InputError("hold requires q0, the positions of the joints that are held")
-    return ranges
 
 
 def solution(search: PoseSearch, q: Numbers, iterations: Places, restarts: Places) -> PoseSolution:
