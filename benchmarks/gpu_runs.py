@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import kinetree as kt
 from book import Section
 from gpu import MODELS, PRECISIONS
 from kinetree.backends.cuda.code import LaneKernel
+from kinetree.simulation.acting.rates import Dynamics
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 from measure import Figure, NotMeasured, agree
@@ -113,8 +114,9 @@ def measure(device: Any, model: str, method: str, loops: str, dtype: str, rounds
     way = kt.Baumgarte(10.0) if loops == "decaying" and system.closures else None
     q, qd = starts(system)
     times = np.array([0.0, STEPS * DT])
-    expected = stepper(system.mechanism, METHODS[method].scheme, loops=way).gufunc(q, qd, times, DT, 0.0, np.inf)
-    made = stepper(system.mechanism, METHODS[method].scheme, loops=way, dtype=dtype, device=device)
+    dynamics, scheme = Dynamics(system.mechanism, loops=way), METHODS[method].scheme
+    expected = stepper(dynamics, scheme).gufunc(q, qd, times, DT, 0.0, np.inf)
+    made = stepper(replace(dynamics, dtype=dtype), scheme, device=device)
     kernel = made.gufunc
     assert isinstance(kernel, LaneKernel)
     few = kernel(q, qd, times, DT, 0.0, np.inf)

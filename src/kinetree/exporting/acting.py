@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..errors import Advice, InputError
 from ..model.mechanism import Mechanism
 from ..simulation.acting.drives import drives_of
 from ..simulation.acting.instants import Force, Instant
-from ..simulation.acting.rates import centered_rates, centered_scheme, loads, loads_and_drives, rates
+from ..simulation.acting.rates import Dynamics, centered_rates, centered_scheme, loads, loads_and_drives, rates
 from ..simulation.closing import Loops
 from ..simulation.engines.held_torques import with_held_torques
 from ..simulation.methods.fixed_steps import RK4
@@ -67,6 +66,11 @@ class Acting:
     dtype: str
 
     @property
+    def dynamics(self) -> Dynamics:
+        """The mechanism with all that acts on it."""
+        return Dynamics(self.mechanism, self.forces, self.control, self.loops, self.dtype)
+
+    @property
     def mechanism(self) -> Mechanism:
         """The mechanism that moves."""
         return self.system.mechanism
@@ -86,7 +90,7 @@ def rates_of(acting: Acting, name: str) -> Exportable:
     if a.control is None:
         program = _with_torques(rates, a)
     else:
-        program = rates(a.mechanism, a.forces, a.control, loops=a.loops, dtype=a.dtype)
+        program = rates(a.dynamics)
     return _of_program(
         a,
         program,
@@ -102,7 +106,7 @@ def rates_of(acting: Acting, name: str) -> Exportable:
 def loads_of(acting: Acting, name: str) -> Exportable:
     """Return the loads on the mechanism at a state."""
     a = acting
-    program = loads(a.mechanism, a.forces, a.control)
+    program = loads(a.dynamics)
     bodies = tuple(b.name for b in a.mechanism.bodies)
     return _of_program(
         a,
@@ -128,7 +132,7 @@ def control_of(acting: Acting, name: str) -> Exportable:
                 f"{fact}, which only Python can give: kt.export(..., control=kt.PDGravity(k, c, reference))",
             )
         )
-    program = loads_and_drives(a.mechanism, (), a.control)[1]
+    program = loads_and_drives(Dynamics(a.mechanism, control=a.control))[1]
     assert program is not None
     made = Meaning(f"joint torques of {type(a.control).__name__}", labels(a.mechanism, 2))
     return _of_program(a, program, name, f"torques of the controller {type(a.control).__name__}", {"control": made})
@@ -167,7 +171,7 @@ def _single_step(whole: Stepper, *, held: int, many: bool = False) -> Kernel:
 def run_of(acting: Acting, name: str) -> Exportable:
     """Return a whole run over given times; without a controller, the only joint torques are those of forces."""
     a, method = acting, _method(acting)
-    whole = stepper(a.mechanism, method.scheme, a.forces, a.control, loops=a.loops, dtype=a.dtype)
+    whole = stepper(a.dynamics, method.scheme)
     found = common(a.mechanism)
     q, qd = found["q"], found["qd"]
     shared = {
@@ -244,18 +248,16 @@ def _fixed() -> str:
 
 def _advancing(acting: Acting, method: Method) -> tuple[Program, Scheme]:
     """Return the rates of a step with held torques or with the controller, and the method's scheme."""
-    a = acting
-    scheme = centered_scheme(method.scheme, a.mechanism, a.control, a.loops)
-    make = scheme.make_program
-    if a.control is None:
-        return with_held_torques(partial(make, loops=a.loops, dtype=a.dtype), a.mechanism, a.forces), scheme
-    return make(a.mechanism, a.forces, a.control, loops=a.loops, dtype=a.dtype), scheme
+    scheme = centered_scheme(method.scheme, acting.dynamics)
+    if acting.control is None:
+        return with_held_torques(scheme.make_program, acting.dynamics), scheme
+    return scheme.make_program(acting.dynamics), scheme
 
 
-def _with_torques(make: Callable[..., Program], acting: Acting) -> Program:
+def _with_torques(make: Callable[[Dynamics], Program], acting: Acting) -> Program:
     """Return rates whose joint torques are an input."""
     a, nv = acting, acting.mechanism.nv
-    program = with_held_torques(partial(make, loops=a.loops, dtype=a.dtype), a.mechanism, a.forces)
+    program = with_held_torques(make, a.dynamics)
     free = len(a.mechanism.free_parameters)
     inputs = [x for x in program.inputs if x.name != "parameters"] + [Array("tau", (nv,))]
     if free:
@@ -356,8 +358,9 @@ def live_step(mechanism: Mechanism, forces: Sequence[Force], name: str = "time_s
     Loops stay closed by projection after the step.
     """
     live = LiveInputs(mechanism)
-    scheme = centered_scheme(RK4, mechanism)
-    program = _together(centered_rates(mechanism, forces, live), mechanism)
+    dynamics = Dynamics(mechanism, forces, live)
+    scheme = centered_scheme(RK4, dynamics)
+    program = _together(centered_rates(dynamics), mechanism)
     whole = stepper_of(mechanism, program, scheme)
     kernel = _single_step(whole, held=live.inputs[0].size, many=True)
     return replace(kernel, name=name), live

@@ -24,14 +24,14 @@ from .acting.driven import combine_controls
 from .acting.drives import drives_of
 from .acting.instants import Controller, Force
 from .acting.point_forces import forces_of
-from .acting.rates import centered_scheme
+from .acting.rates import Dynamics
 from .closing import Loops, Minimal, require_projection
 from .contact.cone_solves import larger
 from .engines.held_torques import HeldTorque, held_as_parameters
 from .engines.time_stepping import MEASURES, PASSING, ManyMoreau, Moreau, time_steps
 from .methods.lane_states import LaneStates, builder_of
 from .methods.protocol import FixedScheme, Step
-from .methods.stepper import stepper_of
+from .methods.stepper import stepper as make_stepper
 from .methods.table import Method, names_of
 from .options import choose, control_of, flag, list_acting, method_name, with_contacts
 from .problem import key_of
@@ -97,14 +97,14 @@ def stepping_of(
 ) -> Stepping:
     """Return the steps of a method with fixed ones. Inputs of a control with the name HELD are held over a step."""
     held = sum(a.size for a in getattr(control, "inputs", ()))
+    dynamics = Dynamics(mechanism, forces, control, loops)
     if method.name == "moreau":
-        made = time_steps(mechanism, forces, control, loops)
+        made = time_steps(dynamics)
         integrator: Any = made.method
         memory = integrator.rows + len(MEASURES)
     else:
-        integrator = centered_scheme(method.scheme, mechanism, control, loops)
-        program = integrator.make_program(mechanism, forces, control, loops=loops)
-        made, memory = stepper_of(mechanism, program, integrator, loops, drives=drives_of(control)), 0
+        made, memory = make_stepper(dynamics, method.scheme), 0
+        integrator = made.method
     program = held_as_parameters(made.program, mechanism) if held else made.program
     return Stepping(mechanism, program, integrator, made.quaternions, made.closing, held, memory, method.name)
 

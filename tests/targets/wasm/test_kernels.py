@@ -9,6 +9,7 @@ import kinetree as kt
 from kinetree.compiler.lanes.expressions import Builder
 from kinetree.compiler.lanes.form import Kind
 from kinetree.compiler.lanes.interpret import interpret
+from kinetree.simulation.acting.rates import Dynamics
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 from kinetree.targets.wasm import wasm_module
@@ -27,7 +28,7 @@ def runs(name: str, method: str, *, forces=(), control=None):
     if arm.closures:
         q = np.tile(arm.assemble(), (2, 1))
         qd = arm.closing_speed(q, qd)
-    made = stepper(arm.mechanism, METHODS[method].scheme, forces, control)
+    made = stepper(Dynamics(arm.mechanism, forces, control), METHODS[method].scheme)
     settings = (1e-7, 1e-9, np.array([1e-3, 4e-3]), 500.0, TIMES[0]) if method in PAIRS else (0.0061, 0.0, np.inf)
     return made, (q, qd, TIMES, *settings)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...algebra.scalars import Scalar, is_number
@@ -21,185 +21,168 @@ from .drives import Drives, driven_of, drives_of
 from .instants import Controller, Force, Instant
 
 
-def rates(
-    mechanism: Mechanism,
-    forces: Sequence[Force] = (),
-    control: Controller | None = None,
-    *,
-    loops: Loops | None = None,
-    dtype: str = "float64",
-) -> Program:
-    """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control.
+@dataclass(frozen=True)
+class Dynamics:
+    """A mechanism under forces and control, of which Programs are made: rates, steps, loads.
 
-    `loops` is the way in which they stay closed; a projection is no part of the rates.
+    `loops` is the way in which they stay closed; a projection is no part of the rates. `dtype` is the precision.
     """
-    trace = Trace()
-    inputs = rate_inputs(mechanism)
-    now = apply_forces(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
-    qdd = _accelerations(now, control, loops)
-    return _program("rates", mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
+
+    mechanism: Mechanism
+    forces: Sequence[Force] = ()
+    control: Controller | None = None
+    loops: Loops | None = None
+    dtype: str = "float64"
+
+    @property
+    def drives(self) -> Drives | None:
+        """The driven joints; None without any."""
+        return drives_of(self.control)
+
+    @property
+    def own(self) -> frozenset[int]:
+        """The degrees of freedom that are not centered: driven ones, or all where loops determine some."""
+        if isinstance(self.loops, Minimal):
+            return frozenset(range(self.mechanism.nv))
+        return driven_of(self.drives)
+
+    @property
+    def decay(self) -> float:
+        """The rate at which gaps of loops decay [1/s], zero if they are closed in another way."""
+        return self.loops.rate if isinstance(self.loops, Baumgarte) else 0.0
+
+    @property
+    def floats(self) -> bool:
+        """Whether trees float, so that steps are taken in centered states."""
+        given = _given(Trace(), rate_inputs(self.mechanism))
+        return centered.floats(Tree(self.mechanism, given), self.own)
 
 
-def euler_step(
-    mechanism: Mechanism,
-    forces: Sequence[Force] = (),
-    control: Controller | None = None,
-    *,
-    loops: Loops | None = None,
-    dtype: str = "float64",
-    ends_centered: bool = False,
-) -> Program:
+def rates(dynamics: Dynamics) -> Program:
+    """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control."""
+    trace, inputs = Trace(), rate_inputs(dynamics.mechanism)
+    now = apply_forces(dynamics, trace, inputs, follow=True)
+    qdd = _accelerations(now, dynamics)
+    return _program("rates", dynamics.mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
+
+
+def euler_step(dynamics: Dynamics, *, ends_centered: bool = False) -> Program:
     """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit Euler step.
 
     Velocities are advanced first, then the coordinates with the new velocities. Coordinates follow the motion of each
     joint, so that quaternions keep their unit length. Floating trees take the step with their centers of mass, and
     the result is the centered state if it `ends_centered`.
     """
-    trace = Trace()
+    trace, mechanism, own = Trace(), dynamics.mechanism, dynamics.own
     inputs = [*rate_inputs(mechanism), Array("h", (1,))]
-    now = apply_forces(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
-    (h,), own, more = now.given["h"], _own(mechanism, control, loops), now.inputs()
+    now = apply_forces(dynamics, trace, inputs, follow=True)
+    (h,), more = now.given["h"], now.inputs()
     z, u = centered.center(Tree(mechanism, more | {"q": now.q, "qd": now.qd}), own)
-    u = [v + h * a for v, a in zip(u, _centered_accelerations(now, control, loops, own), strict=True)]
+    u = [v + h * a for v, a in zip(u, _centered_accelerations(now, dynamics), strict=True)]
     z = centered.integrate(Tree(mechanism, more | {"q": z, "qd": [h * v for v in u]}), own)
-    if _floats(mechanism, own) and not ends_centered:
-        z, u = _uncentered(mechanism, more | {"t": [now.t + h], "q": z, "qd": u}, own, drives_of(control))
+    if dynamics.floats and not ends_centered:
+        z, u = _uncentered(dynamics, more | {"t": [now.t + h], "q": z, "qd": u})
     return _program("euler", mechanism, inputs, trace, z, u)
 
 
-def centered_rates(
-    mechanism: Mechanism,
-    forces: Sequence[Force] = (),
-    control: Controller | None = None,
-    *,
-    loops: Loops | None = None,
-    dtype: str = "float64",
-) -> Program:
+def centered_rates(dynamics: Dynamics) -> Program:
     """Return the Program (t, z, u[, parameters]) -> (dz, du) of centered states; `rates` without floating trees."""
-    own, drives = _own(mechanism, control, loops), drives_of(control)
-    if not _floats(mechanism, own):
-        return rates(mechanism, forces, control, loops=loops, dtype=dtype)
-    trace, inputs = Trace(), rate_inputs(mechanism)
+    if not dynamics.floats:
+        return rates(dynamics)
+    trace, mechanism = Trace(), dynamics.mechanism
+    inputs = rate_inputs(mechanism)
     given = _given(trace, inputs)
-    state = _uncentered(mechanism, given, own, drives)
-    now = apply_forces(mechanism, trace, inputs, forces, control, loops, dtype, follow=True, state=state)
-    moved = centered.coordinate_rate(now.tree, given["qd"], own)
-    return _program("rates", mechanism, inputs, trace, moved, _centered_accelerations(now, control, loops, own))
+    now = apply_forces(dynamics, trace, inputs, follow=True, state=_uncentered(dynamics, given))
+    moved = centered.coordinate_rate(now.tree, given["qd"], dynamics.own)
+    return _program("rates", mechanism, inputs, trace, moved, _centered_accelerations(now, dynamics))
 
 
-def centered_scheme(
-    scheme: Scheme, mechanism: Mechanism, control: Controller | None = None, loops: Loops | None = None
-) -> Scheme:
+def centered_scheme(scheme: Scheme, dynamics: Dynamics) -> Scheme:
     """Return a method with the Centering of a mechanism, if it takes one and the mechanism has floating trees."""
-    own, drives = _own(mechanism, control, loops), drives_of(control)
-    if scheme.make_program not in (centered_rates, euler_step) or not _floats(mechanism, own):
+    if scheme.make_program not in (centered_rates, euler_step) or not dynamics.floats:
         return scheme
-    kept = kept_by_closing(mechanism, loops, own)
-    uncenter = _conversion("uncenter", _uncentered, mechanism, own, drives)
+    kept, uncenter = kept_by_closing(dynamics), _conversion("uncenter", _uncentered, dynamics)
     if scheme.make_program is euler_step:
         return scheme if kept is None else scheme.centered(Centering(None, uncenter, kept))
-    return scheme.centered(Centering(_conversion("center", _centered, mechanism, own, drives), uncenter, kept))
+    return scheme.centered(Centering(_conversion("center", _centered, dynamics), uncenter, kept))
 
 
 def uncentering(mechanism: Mechanism) -> Centering | None:
     """Return the way back from centered states, for steps that end there because loops are closed; None for others."""
-    kept = kept_by_closing(mechanism)
-    if kept is None:
-        return None
-    return Centering(None, _conversion("uncenter", _uncentered, mechanism, frozenset(), None), kept)
+    plain = Dynamics(mechanism)
+    kept = kept_by_closing(plain)
+    return None if kept is None else Centering(None, _conversion("uncenter", _uncentered, plain), kept)
 
 
-def kept_by_closing(mechanism: Mechanism, loops: Loops | None = None, own: frozenset[int] = frozenset()) -> Kept | None:
+def kept_by_closing(dynamics: Dynamics) -> Kept | None:
     """Return the entries of centered states that stay while loops are closed; None if these are closed later."""
-    if not mechanism.closures or not (loops is None or loops.projects):
+    m, loops = dynamics.mechanism, dynamics.loops
+    if not m.closures or not (loops is None or loops.projects):
         return None
-    return centered.kept_by_loops(Tree(mechanism, _given(Trace(), rate_inputs(mechanism))), own)
+    return centered.kept_by_loops(Tree(m, _given(Trace(), rate_inputs(m))), dynamics.own)
 
 
-def _conversion(name: str, convert: Callable, mechanism: Mechanism, own: frozenset[int], drives: Drives | None):
-    trace, inputs = Trace(), rate_inputs(mechanism)
-    q, qd = convert(mechanism, _given(trace, inputs), own, drives)
-    outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)))
-    return Program.of_trace(name, inputs, outputs, trace, [q, qd])
-
-
-def _own(mechanism: Mechanism, control: Controller | None, loops: Loops | None) -> frozenset[int]:
-    """Return the degrees of freedom that are not centered: driven ones, or all where loops determine some."""
-    if isinstance(loops, Minimal):
-        return frozenset(range(mechanism.nv))
-    return driven_of(drives_of(control))
-
-
-def _floats(mechanism: Mechanism, own: frozenset[int]) -> bool:
-    return centered.floats(Tree(mechanism, _given(Trace(), rate_inputs(mechanism))), own)
+def _conversion(name: str, convert: Callable[[Dynamics, dict], centered.State], dynamics: Dynamics) -> Program:
+    trace, m = Trace(), dynamics.mechanism
+    inputs = rate_inputs(m)
+    q, qd = convert(dynamics, _given(trace, inputs))
+    return Program.of_trace(name, inputs, (Array("q", (m.nq,)), Array("qd", (m.nv,))), trace, [q, qd])
 
 
 def _given(trace: Trace, inputs: Sequence[Array]) -> dict[str, list[Scalar]]:
     return {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
 
 
-def _centered(mechanism: Mechanism, given: dict, own: frozenset[int], drives: Drives | None) -> centered.State:
-    return centered.center(Tree(mechanism, given), own)
+def _centered(dynamics: Dynamics, given: dict) -> centered.State:
+    return centered.center(Tree(dynamics.mechanism, given), dynamics.own)
 
 
-def _uncentered(mechanism: Mechanism, given: dict, own: frozenset[int], drives: Drives | None) -> centered.State:
+def _uncentered(dynamics: Dynamics, given: dict) -> centered.State:
     """Return the state of a centered one; driven coordinates follow their references."""
-    if drives is not None:
+    if (drives := dynamics.drives) is not None:
         q, qd = drives.placed(given["t"][0], given["q"], given["qd"])
         given = given | {"q": q, "qd": qd}
-    return centered.uncenter(Tree(mechanism, given), own)
+    return centered.uncenter(Tree(dynamics.mechanism, given), dynamics.own)
 
 
-def loads(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None) -> Program:
+def loads(dynamics: Dynamics) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (tau, qdd, wrenches) of the loads on a mechanism.
 
     tau are the joint torques of control and forces together. The wrenches act on the bodies, [nb, 6] in their frames.
     """
-    return loads_and_drives(mechanism, forces, control)[0]
+    return loads_and_drives(dynamics)[0]
 
 
-def loads_and_drives(
-    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None
-) -> tuple[Program, Program | None]:
+def loads_and_drives(dynamics: Dynamics) -> tuple[Program, Program | None]:
     """Return the Program of `loads`, and the one of the torques of control alone, None without control."""
-    trace = Trace()
-    inputs = rate_inputs(mechanism)
-    now = apply_forces(mechanism, trace, inputs, forces, control)
-    nv, nb = mechanism.nv, len(mechanism.bodies)
+    trace, inputs = Trace(), rate_inputs(dynamics.mechanism)
+    dynamics = replace(dynamics, loops=None)  # the states are closed
+    now, drives = apply_forces(dynamics, trace, inputs), dynamics.drives
+    nv, nb = dynamics.mechanism.nv, len(dynamics.mechanism.bodies)
     outputs = (Array("tau", (nv,)), Array("qdd", (nv,)), Array("wrenches", (nb, 6)))
-    drives = drives_of(control)
     tau, part = (now.tau, now.control) if drives is None else now.driven_torques(drives)
-    qdd = _accelerations(now, control)
+    qdd = _accelerations(now, dynamics)
     acting = Program.of_trace("loads", inputs, outputs, trace, [tau, qdd, now.wrenches()])
-    if control is None:
+    if dynamics.control is None:
         return acting, None
     return acting, Program.of_trace("drives", inputs, (Array("control", (nv,)),), trace, [part])
 
 
-def measure_program(
-    mechanism: Mechanism,
-    forces: Sequence[Force],
-    control: Controller | None,
-    function: Callable[[Instant], Scalar],
-    *,
-    loops: Loops | None = None,
-) -> Program:
+def measure_program(dynamics: Dynamics, function: Callable[[Instant], Scalar]) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, under forces and control."""
-    trace = Trace()
-    inputs = rate_inputs(mechanism)
-    now = apply_forces(mechanism, trace, inputs, forces, control, loops, follow=True)
+    trace, inputs = Trace(), rate_inputs(dynamics.mechanism)
+    now = apply_forces(dynamics, trace, inputs, follow=True)
     return Program.of_trace("measured", inputs, (Array("value", (1,)),), trace, [[function(now)]])
 
 
-def acting(mechanism: Mechanism, forces: Sequence[Force], control: Controller | None = None) -> Program:
+def acting(dynamics: Dynamics) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (tau, wrenches, control[, motion of drives]), without dynamics."""
-    trace = Trace()
-    inputs = rate_inputs(mechanism)
-    now = apply_forces(mechanism, trace, inputs, forces, control)
-    nv, nb = mechanism.nv, len(mechanism.bodies)
+    trace, inputs = Trace(), rate_inputs(dynamics.mechanism)
+    now = apply_forces(replace(dynamics, loops=None), trace, inputs)
+    nv, nb = dynamics.mechanism.nv, len(dynamics.mechanism.bodies)
     outputs = [Array("tau", (nv,)), Array("wrenches", (nb, 6)), Array("control", (nv,))]
     results = [now.tau, now.wrenches(), now.control]
-    if (drives := drives_of(control)) is not None:
+    if (drives := dynamics.drives) is not None:
         moved = [x for entries in drives.offsets(now.t).values() for x in entries]
         results.append([x for entries in drives.at(now.t) for x in entries] + moved)
         outputs.append(Array("motion", (len(results[-1]),)))
@@ -215,13 +198,9 @@ def rate_inputs(mechanism: Mechanism) -> list[Array]:
 
 
 def apply_forces(
-    mechanism,
+    dynamics: Dynamics,
     trace: Trace,
     inputs: list[Array],
-    forces,
-    control,
-    loops: Loops | None = None,
-    dtype: str = "float64",
     *,
     follow: bool = False,
     state: tuple[list[Scalar], list[Scalar]] | None = None,
@@ -231,20 +210,21 @@ def apply_forces(
     With `follow`, driven coordinates are those of the time, and loops determine the coordinates that depend on them. A
     `state` (q, qd) replaces the inputs.
     """
+    mechanism, control, driven = dynamics.mechanism, dynamics.control, dynamics.drives
     inputs.extend(getattr(control, "inputs", ()))
     given: dict[str, Any] = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     if state is not None:
         given["q"], given["qd"] = state
-    drives, locked = drives_of(control) if follow else None, locked_by(loops)
+    drives, locked = driven if follow else None, locked_by(dynamics.loops)
     if drives is not None:
         given["q"], given["qd"] = drives.placed(given["t"][0], given["q"], given["qd"])
         given["offsets"] = drives.offsets(given["t"][0])
         locked = drives.locked
     if mechanism.closures and (locked or drives is not None):
         known = {name: x for name, x in given.items() if name in ("q", "qd", "parameters", "offsets")}
-        given["q"], given["qd"] = close_from_locked(mechanism, known, locked, dtype)
-    now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"), given, dtype)
-    if (driven := drives_of(control)) is not None:
+        given["q"], given["qd"] = close_from_locked(mechanism, known, locked, dynamics.dtype)
+    now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"), given, dynamics.dtype)
+    if driven is not None:
         now.offsets = driven.offsets(now.t)
     if control is not None:
         torque = list(control.torque(now))
@@ -252,24 +232,21 @@ def apply_forces(
             raise InputError(f"the controller returned {len(torque)} torques; expected {mechanism.nv}")
         now.control = torque
         now.tau = [a + b for a, b in zip(now.tau, torque, strict=True)]
-    for force in forces:
+    for force in dynamics.forces:
         force.apply(now)
     return now
 
 
-def _accelerations(now: Instant, control: Controller | None, loops: Loops | None = None) -> list[Scalar]:
+def _accelerations(now: Instant, dynamics: Dynamics) -> list[Scalar]:
     """Return qdd; gaps of loops decay if they are kept closed so, unless joints are driven."""
-    if (drives := drives_of(control)) is not None:
+    if (drives := dynamics.drives) is not None:
         return now.driven_accelerations(drives)
-    return now.accelerations(loops.rate if isinstance(loops, Baumgarte) else 0.0)
+    return now.accelerations(dynamics.decay)
 
 
-def _centered_accelerations(
-    now: Instant, control: Controller | None, loops: Loops | None, own: frozenset[int]
-) -> list[Scalar]:
+def _centered_accelerations(now: Instant, dynamics: Dynamics) -> list[Scalar]:
     """Return the rates of the velocities of a centered state."""
-    rate = loops.rate if isinstance(loops, Baumgarte) else 0.0
-    return now.centered_accelerations(rate, drives_of(control), own)
+    return now.centered_accelerations(dynamics.decay, dynamics.drives, dynamics.own)
 
 
 def _program(name: str, mechanism: Mechanism, inputs, trace: Trace, dq, dqd) -> Program:

@@ -32,9 +32,7 @@ from ...contact_geometry.features import features
 from ...dynamics import closed, contact
 from ...dynamics.closure import Row
 from ...model.contacts import ContactNumbers
-from ...model.mechanism import Mechanism
-from ..acting.instants import Controller, Force
-from ..acting.rates import rate_inputs
+from ..acting.rates import Dynamics, rate_inputs
 from .rates import REST, allowance, step_motion
 from .slots import BODY, CHANGE, PIVOT, ManyContacts, Path
 
@@ -42,16 +40,10 @@ if TYPE_CHECKING:
     pass
 
 
-def many_contacts(
-    mechanism: Mechanism,
-    forces: Sequence[Force] = (),
-    control: Controller | None = None,
-    *,
-    measures: int,
-    dtype: str = "float64",
-) -> ManyContacts:
+def many_contacts(dynamics: Dynamics, *, measures: int) -> ManyContacts:
     """Return the Programs of a step, with a number of further entries after the impulses in its state."""
-    trace, nv, count = Trace(), mechanism.nv, sum(len(contact_kinds.labels(c)) for c in mechanism.contacts)
+    trace, mechanism, dtype = Trace(), dynamics.mechanism, dynamics.dtype
+    nv, count = mechanism.nv, sum(len(contact_kinds.labels(c)) for c in mechanism.contacts)
     inputs = rate_inputs(mechanism)
     inputs[2] = replace(inputs[2], shape=(nv + 3 * count + measures,))
     groups = pairs_of(mechanism)
@@ -60,7 +52,7 @@ def many_contacts(
     inputs += [Array("h", (1,)), Array("dt", (1,)), Array("wrenches", (each * len(groups),)), Array(CHANGE, (nv,))]
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     (h,) = given["h"]
-    tree, qdd, ends = step_motion(mechanism, trace, inputs, given, forces, control, dtype)
+    tree, qdd, ends = step_motion(dynamics, trace, inputs, given)
     records = tree.contacts
     pairs = [contact.Pair([records[k] for k in group]) for group in groups]
     units = [row for x in pairs for row in x.units]

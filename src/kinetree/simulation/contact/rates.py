@@ -34,9 +34,7 @@ from ...compiler.lower.contacts import candidate_names
 from ...compiler.lower.sweeps import Tree
 from ...dynamics import centered, contact
 from ...model.contacts import ContactNumbers
-from ...model.mechanism import Mechanism
-from ..acting.instants import Controller, Force
-from ..acting.rates import apply_forces, kept_by_closing, rate_inputs
+from ..acting.rates import Dynamics, apply_forces, kept_by_closing, rate_inputs
 from .cone_programs import GRIP, IMPULSE, cone_inputs
 from .restitution import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES, expands, leaving_velocity
 from .slots import CHANGE
@@ -92,22 +90,16 @@ class ContactPrograms:
     ending: Program
 
 
-def contact_programs(
-    mechanism: Mechanism,
-    forces: Sequence[Force] = (),
-    control: Controller | None = None,
-    *,
-    measures: int,
-    dtype: str = "float64",
-) -> ContactPrograms:
+def contact_programs(dynamics: Dynamics, *, measures: int) -> ContactPrograms:
     """Return the Programs of a step, with a number of further entries after the impulses in its state."""
-    trace, nv, nc = Trace(), mechanism.nv, len(candidate_names(mechanism))
+    trace, mechanism, dtype = Trace(), dynamics.mechanism, dynamics.dtype
+    nv, nc = mechanism.nv, len(candidate_names(mechanism))
     inputs = rate_inputs(mechanism)
     inputs[2] = replace(inputs[2], shape=(nv + 3 * nc + measures,))
     inputs += [Array("h", (1,)), Array("dt", (1,)), Array(IMPULSE, (3 * nc,)), Array(CHANGE, (nv,))]
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     before = given["qd"][nv : nv + 3 * nc]
-    tree, qdd, ends = step_motion(mechanism, trace, inputs, given, forces, control, dtype)
+    tree, qdd, ends = step_motion(dynamics, trace, inputs, given)
     found = contact.touches(tree)
     answers = contact.Answers(tree, [row for x in found for row in x.rows])
     (h,) = given["h"]
@@ -125,19 +117,14 @@ def contact_programs(
 
 
 def step_motion(
-    mechanism: Mechanism,
-    trace: Trace,
-    inputs: list[Array],
-    given: dict[str, list[Scalar]],
-    forces: Sequence[Force],
-    control: Controller | None,
-    dtype: str,
+    dynamics: Dynamics, trace: Trace, inputs: list[Array], given: dict[str, list[Scalar]]
 ) -> tuple[Tree, list[Scalar], dict[str, list[Scalar]]]:
     """Return the tree in the middle of a step, qdd without impulses, and the state at its end.
 
     The end takes the change of the velocities by impulses, which is among the given inputs. It is a centered state
     where loops are closed in these (`rates.uncentering`).
     """
+    mechanism = dynamics.mechanism
     (h,), qd = given["h"], given["qd"][: mechanism.nv]
     more = {name: given[name] for name in ("parameters",) if name in given}
 
@@ -147,13 +134,13 @@ def step_motion(
     z, u = centered.center(tree_at(q=given["q"], qd=qd))
     z = centered.integrate(tree_at(q=z, qd=[h * 0.5 * v for v in u]))
     middle, qd = centered.uncenter(tree_at(q=z, qd=u))
-    now = apply_forces(mechanism, trace, inputs, forces, control, dtype=dtype, state=(middle, qd))
+    now = apply_forces(dynamics, trace, inputs, state=(middle, qd))
     du, tree = now.centered_accelerations(), now.moving_tree()
     _, qdd = centered.uncenter(tree_at(q=z, qd=du))
     after = [v + h * a + dv for v, a, dv in zip(qd, qdd, given[CHANGE], strict=True)]
     _, u = centered.center(tree_at(q=middle, qd=after))
     z = centered.integrate(tree_at(q=z, qd=[h * 0.5 * v for v in u]))
-    ended, leaving = (z, u) if kept_by_closing(mechanism) else centered.uncenter(tree_at(q=z, qd=u))
+    ended, leaving = (z, u) if kept_by_closing(Dynamics(mechanism)) else centered.uncenter(tree_at(q=z, qd=u))
     return tree, qdd, {"q_end": ended, "qd_end": leaving}
 
 

@@ -82,9 +82,7 @@ class Functions:
         self.problem, self.names = p, candidate_names(p.mechanism)
         self.motion = motion_of_contacts(p)
         self.answer = kept.part("contact answer", lambda: native(answer_program(p.mechanism)))
-        self.rates = kept.part(
-            ("contact rates", p.acting_key), lambda: native(rates(p.mechanism, p.forces, p.control, loops=p.loops))
-        )
+        self.rates = kept.part(("contact rates", p.acting_key), lambda: native(rates(p.dynamics)))
         self.integrate = p.system.function("integrate").gufunc
         self.closer = p.closer if p.system.closures else None
 

@@ -195,6 +195,6 @@ def loaded_run(problem: Problem, done: Run, torques: Numbers | None) -> Trajecto
     p, rows = problem, np.minimum(np.arange(len(run.t)), torques.shape[-2] - 1)
     control = np.asarray(run.control) + torques[..., rows, :]
     acting = p.kept.part(
-        ("held loads", p.acting_key), lambda: LoadPrograms(with_held_torques(loads, p.mechanism, p.forces), held=True)
+        ("held loads", p.acting_key), lambda: LoadPrograms(with_held_torques(loads, p.dynamics), held=True)
     )
     return trajectory_of(problem, done, acting.fields() | {"control": control}, ())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ...model.mechanism import Mechanism
 from ...runtime.native import native_kernel
 from ..acting.drives import drives_of
 from ..acting.instants import Controller, Instant
-from ..acting.rates import LONGEST, centered_scheme, jacobian_of, measure_program
+from ..acting.rates import LONGEST, Dynamics, centered_scheme, jacobian_of, measure_program
 from ..closing import Baumgarte, closing_program, locked_by
 from ..methods.protocol import Scheme
 from ..methods.reverse_steps import Reversed, adjoint_kernel
@@ -87,15 +86,12 @@ def rates_of(problem: Problem, *, torques: bool) -> Program:
 
     With `torques`, its parameters are [free parameters, added torques].
     """
-    p = problem
-    make = scheme_of(p).make_program
-    return with_torques(p, partial(make, p.mechanism, p.forces, loops=p.loops), torques=torques)
+    return with_torques(problem, scheme_of(problem).make_program, torques=torques)
 
 
 def scheme_of(problem: Problem) -> Scheme:
     """Return the scheme of a native method, with the Centering of a floating mechanism if its steps are fixed."""
-    p = problem
-    return centered_scheme(p.method.scheme, p.mechanism, p.control, p.loops)
+    return centered_scheme(problem.method.scheme, problem.dynamics)
 
 
 def with_inputs_of(scheme: Scheme, program: Program) -> Scheme:
@@ -121,16 +117,15 @@ def conversions_of(scheme: Scheme) -> tuple[Program, ...]:
 
 def cost_of(problem: Problem, function: Callable[[Instant], Scalar], *, torques: bool) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, with the inputs of `rates_of`."""
-    p = problem
-    return with_torques(p, lambda control: measure_program(p.mechanism, p.forces, control, function), torques=torques)
+    return with_torques(problem, lambda d: measure_program(replace(d, loops=None), function), torques=torques)
 
 
-def with_torques(problem: Problem, make: Callable[[Controller | None], Program], *, torques: bool) -> Program:
-    """Return the Program that `make` returns for a controller; with `torques`, added ones follow the parameters."""
-    p, mechanism = problem, problem.mechanism
+def with_torques(problem: Problem, make: Callable[[Dynamics], Program], *, torques: bool) -> Program:
+    """Return the Program that `make` returns of what acts; with `torques`, added ones follow the parameters."""
+    d, mechanism = problem.dynamics, problem.mechanism
     if not torques:
-        return make(p.control)
-    program, free = make(_Added(p.control, mechanism.nv)), len(mechanism.free_parameters)
+        return make(d)
+    program, free = make(replace(d, control=_Added(d.control, mechanism.nv))), len(mechanism.free_parameters)
     together = Array("parameters", (free + mechanism.nv,))
     after = [a for a in program.inputs[3:] if a.name not in (TORQUE, together.name)]
     return program.with_inputs((*program.inputs[:3], together, *after), {TORQUE: (together.name, free)})

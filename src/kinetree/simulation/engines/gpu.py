@@ -68,7 +68,7 @@ def stepper_on(p: Problem, watch: Watch | None, device: Device) -> Stepper:
     refuse_on_gpu(p, watch)
     return p.kept.part(
         ("gpu", device.index, p.dtype, p.method.name, p.loops, p.acting_key),
-        lambda: stepper(p.mechanism, p.method.scheme, p.forces, p.control, loops=p.loops, dtype=p.dtype, device=device),
+        lambda: stepper(replace(p.dynamics, dtype=p.dtype), p.method.scheme, device=device),
     )
 
 

@@ -6,7 +6,7 @@ all sampling instants between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,8 +16,8 @@ from ...algebra.scalars import Scalar
 from ...compiler.ir.program import Array, Program
 from ...errors import InputError
 from ...model.mechanism import Mechanism
-from ..acting.instants import Force, Instant
-from ..acting.rates import centered_scheme, loads
+from ..acting.instants import Instant
+from ..acting.rates import Dynamics, centered_scheme, loads
 from ..acting.sampled import Law
 from ..events import Watch
 from ..loads_at_samples import LoadPrograms
@@ -95,15 +95,15 @@ def complete_run(problem: Problem, whole: Run, ended: Run, torque: np.ndarray) -
     done = replace(ended, t=ended.t[rows], q=ended.q[..., rows, :], qd=ended.qd[..., rows, :])
     done.reached = int(np.searchsorted(rows, ended.reached))
     acting = p.kept.part(
-        ("held loads", p.acting_key), lambda: LoadPrograms(with_held_torques(loads, p.mechanism, p.forces), held=True)
+        ("held loads", p.acting_key), lambda: LoadPrograms(with_held_torques(loads, p.dynamics), held=True)
     )
     return done, acting.fields() | {"control": torque[..., rows, :]}
 
 
 def _stepper(problem: Problem) -> Stepper:
-    scheme = centered_scheme(problem.method.scheme, problem.mechanism)
-    program = with_held_torques(scheme.make_program, problem.mechanism, problem.forces)
-    return stepper_of(problem.mechanism, program, scheme)
+    dynamics = Dynamics(problem.mechanism, problem.forces)
+    scheme = centered_scheme(problem.method.scheme, dynamics)
+    return stepper_of(problem.mechanism, with_held_torques(scheme.make_program, dynamics), scheme)
 
 
 class HeldTorque:
@@ -118,9 +118,10 @@ class HeldTorque:
         return list(now.given[HELD])
 
 
-def with_held_torques(make: Callable[..., Program], mechanism: Mechanism, forces: Sequence[Force]) -> Program:
-    """Return rates, a step or loads with parameters [free parameters, held torques]."""
-    return held_as_parameters(make(mechanism, forces, HeldTorque(mechanism.nv)), mechanism)
+def with_held_torques(make: Callable[[Dynamics], Program], dynamics: Dynamics) -> Program:
+    """Return rates, a step or loads with parameters [free parameters, held torques], which replace the control."""
+    m = dynamics.mechanism
+    return held_as_parameters(make(replace(dynamics, control=HeldTorque(m.nv))), m)
 
 
 def held_as_parameters(program: Program, mechanism: Mechanism) -> Program:

@@ -26,7 +26,7 @@ from ...runtime.native import native
 from ..acting.drives import drives_of
 from ..acting.instants import Controller, Force
 from ..acting.joint_forces import JointDamper, JointFriction, JointSpring, require_flat
-from ..acting.rates import kept_by_closing, loads_and_drives
+from ..acting.rates import Dynamics, kept_by_closing, loads_and_drives
 from ..acting.sampled import Law
 from ..arguments import spread
 from ..closing import LongCloser, Loops
@@ -161,7 +161,7 @@ class March:
             )
         self._others = self._drives = None
         if others or traced is not None:
-            program, self._drives = loads_and_drives(mechanism, others, traced)
+            program, self._drives = loads_and_drives(Dynamics(mechanism, others, traced))
             self._others = native(program)
         self._flat = mechanism.nq == mechanism.nv
         self._quaternions = np.array(quaternion_places(mechanism), dtype=int)[:, None] + np.arange(4)
@@ -171,7 +171,7 @@ class March:
         self._before: State | None = None
         self._evaluations = 0
         self._roots = floating_roots(mechanism)
-        self._keeps = bool(self._roots) and kept_by_closing(mechanism) is not None
+        self._keeps = bool(self._roots) and kept_by_closing(Dynamics(mechanism)) is not None
 
     def run(
         self,

@@ -141,16 +141,13 @@ def rates_of(problem: Problem) -> Rates:
     """Return the compiled rates of a problem, which the System keeps."""
     p = problem
     key = ("rates", p.loops, p.acting_key)
-    return p.kept.part(key, lambda: native(rates_program(p.mechanism, p.forces, p.control, loops=p.loops)))
+    return p.kept.part(key, lambda: native(rates_program(p.dynamics)))
 
 
 def run_native(problem: Problem, watch: Watch | None, progress: Progress | None) -> Motion:
     """Carry out runs in native code, piece by piece, with checkpoints."""
     p = problem
-    made = p.kept.part(
-        ("stepper", p.method.name, p.loops, p.acting_key),
-        lambda: stepper(p.mechanism, p.method.scheme, p.forces, p.control, loops=p.loops),
-    )
+    made = p.kept.part(("stepper", p.method.name, p.loops, p.acting_key), lambda: stepper(p.dynamics, p.method.scheme))
 
     def again(q, qd, t, more) -> Run:
         return run(made, q, qd, t, p.settings, parameters=more)
@@ -198,5 +195,5 @@ def _key(problem: Problem, made: Stepper) -> str:
 def acting_on(problem: Problem) -> Fields:
     """Return the loads of forces and compiled control as fields that are computed when they are read."""
     p = problem
-    programs = lambda: loads_and_drives(p.mechanism, p.forces, p.control)  # noqa: E731
+    programs = lambda: loads_and_drives(p.dynamics)  # noqa: E731
     return dict(p.kept.part(("loads", p.acting_key), lambda: LoadPrograms(*programs()).fields()))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from ...model.axes import quaternion_places
 from ...model.mechanism import parameter_arguments
 from ...runtime.native import native
 from ..acting.drives import drives_of
-from ..acting.rates import rates
+from ..acting.rates import Dynamics, rates
 from ..acting.sampled import Law
 from ..closing import Baumgarte, closed_run
 from ..events import Watch
@@ -146,10 +145,8 @@ class _Stages:
 
     def __init__(self, problem: Problem) -> None:
         p, closed = problem, bool(problem.system.closures)
-        kept = partial(rates, loops=Baumgarte()) if closed else rates
-        self._rates = p.kept.part(
-            ("held rates", p.acting_key), lambda: native(with_held_torques(kept, p.mechanism, p.forces))
-        )
+        dynamics = Dynamics(p.mechanism, p.forces, loops=Baumgarte() if closed else None)
+        self._rates = p.kept.part(("held rates", p.acting_key), lambda: native(with_held_torques(rates, dynamics)))
         self._closer = p.closer if closed else None
         self._pair = PAIRS[p.method.name]
         self._law, self._settings, self._nq = Law(p.mechanism, p.control, p.parameters), p.settings, p.mechanism.nq
@@ -201,7 +198,7 @@ def rates_of(problem: Problem) -> tuple[Callable[[], Program], tuple[Hashable, .
     p, loops = problem, problem.loops
     no_checkpoint(p, p.method.name)
     kept = None if not p.system.closures else Baumgarte() if loops is None or loops.projects else loops
-    return (lambda: rates(p.mechanism, p.forces, p.control, loops=kept)), (kept, p.acting_key)
+    return (lambda: rates(replace(p.dynamics, loops=kept))), (kept, p.acting_key)
 
 
 def continuous(problem: Problem, done: Run, again: Callable[..., Run]) -> Motion:

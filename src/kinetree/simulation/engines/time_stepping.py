@@ -14,11 +14,8 @@ from ...compiler.lanes.form import Kernel, Kind
 from ...compiler.lower.contacts import candidate_names
 from ...contact_geometry.cone import DOUBTFUL
 from ...errors import Advice, InputError
-from ...model.mechanism import Mechanism
 from ...model.scales import characteristic_length
-from ..acting.instants import Controller, Force
-from ..acting.rates import uncentering
-from ..closing import Loops
+from ..acting.rates import Dynamics, uncentering
 from ..contact.cone_programs import IMPULSE
 from ..contact.cone_solves import ConeSolver, larger
 from ..contact.cone_sweeps import Entries
@@ -294,29 +291,22 @@ def run_time_steps(problem: Problem, watch: Watch | None, progress: Progress | N
 
 def contact_stepper(problem: Problem) -> Stepper:
     """Return the native time steps of a problem with contacts."""
-    p = problem
-    return time_steps(p.mechanism, p.forces, p.control, p.loops, p.dtype, p.device)
+    return time_steps(replace(problem.dynamics, dtype=problem.dtype), problem.device)
 
 
-def time_steps(
-    mechanism: Mechanism,
-    forces: Sequence[Force],
-    control: Controller | None,
-    loops: Loops | None = None,
-    dtype: str = "float64",
-    device: Device | None = None,
-) -> Stepper:
+def time_steps(dynamics: Dynamics, device: Device | None = None) -> Stepper:
     """Return the native time steps of a mechanism with contacts."""
-    given = mechanism, forces, control
+    mechanism = dynamics.mechanism
     method: Moreau | ManyMoreau
     if len(candidate_names(mechanism)) <= FEW:
-        parts = contact_programs(*given, measures=len(MEASURES), dtype=dtype)
+        parts = contact_programs(dynamics, measures=len(MEASURES))
         method = Moreau(parts.meeting, parts.pushing, parts.ending)
     else:
-        parts = many_contacts(*given, measures=len(MEASURES), dtype=dtype)
+        parts = many_contacts(dynamics, measures=len(MEASURES))
         method = ManyMoreau(parts)
     more, centering = method.rows + len(MEASURES), uncentering(mechanism)
-    made = stepper_of(mechanism, parts.moving, replace(method, centering=centering), loops, dtype, device)
+    method = replace(method, centering=centering)
+    made = stepper_of(mechanism, parts.moving, method, dynamics.loops, dynamics.dtype, device)
     closing = None if made.closing is None else widen_rates(made.closing, more)
     if centering is not None:
         method = replace(method, centering=replace(centering, uncenter=widen_rates(centering.uncenter, more)))

@@ -12,9 +12,8 @@ from ...compiler.lanes.form import Kernel
 from ...model.axes import quaternion_places
 from ...model.mechanism import Mechanism
 from ...runtime.native import native_kernel
-from ..acting.drives import Drives, drives_of
-from ..acting.instants import Controller, Force
-from ..acting.rates import centered_scheme
+from ..acting.drives import Drives
+from ..acting.rates import Dynamics, centered_scheme
 from ..closing import Baumgarte, Closer, CompiledCloser, Loops, closing_program, locked_by
 from .protocol import Integrator, Scheme
 
@@ -93,23 +92,13 @@ class Stepper:
         return LaneKernel(kernel, self.dtype, self.device)
 
 
-def stepper(
-    mechanism: Mechanism,
-    scheme: Scheme,
-    forces: Sequence[Force] = (),
-    control: Controller | None = None,
-    *,
-    loops: Loops | None = None,
-    dtype: str = "float64",
-    device: Device | None = None,
-) -> Stepper:
-    """Return the native integrator of a mechanism under forces and control; `loops` are projected by default.
+def stepper(dynamics: Dynamics, scheme: Scheme, *, device: Device | None = None) -> Stepper:
+    """Return the native integrator of a mechanism under forces and control; loops are projected by default.
 
     With a `device`, it runs on that GPU.
     """
-    scheme = centered_scheme(scheme, mechanism, control, loops)
-    program = scheme.make_program(mechanism, forces, control, loops=loops, dtype=dtype)
-    return stepper_of(mechanism, program, scheme, loops, dtype, device, drives=drives_of(control))
+    d, scheme = dynamics, centered_scheme(scheme, dynamics)
+    return stepper_of(d.mechanism, scheme.make_program(d), scheme, d.loops, d.dtype, device, drives=d.drives)
 
 
 def stepper_of(
