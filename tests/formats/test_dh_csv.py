@@ -74,10 +74,21 @@ def test_misspelt_settings_are_suspect():
     ]
 
 
+def test_letters_of_joints_and_files_without_a_header():
+    """Read R and P as joints, and rows without a header in the order of the columns, which the report states."""
+    given = read_dh_csv_text("joint,a,alpha,b,theta,mass\nrevolute,0.3,pi/2,0,0,1.5\nprismatic,0,0,1/3,0,2\n")[0]
+    short, report = read_dh_csv_text("R,0.3,pi/2,0,0,1.5\np,0,0,1/3,0,2\n", file="f.csv")
+    assert (short.bodies, short.joints, short.frames) == (given.bodies, given.joints, given.frames)
+    assert [str(e) for e in report.of("suspect")] == [
+        "f.csv:1: there is no header: the columns were read as joint, a, alpha, b, theta, mass"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "f.csv: there is no header; begin with a line such as joint,a,alpha"),
+        ("0.3,0,0\n", "f.csv:1: there is no header above '0.3'; begin with a line such as joint,a,alpha,b,theta,mass"),
         ("joint,a\n", "f.csv: dh: the table has no rows"),
         ("joint,alfa\n", "f.csv:1: no column 'alfa'; did you mean 'alpha'?"),
         ("joint,a,a\n", "f.csv:1: two columns have the name 'a'; keep one of them"),

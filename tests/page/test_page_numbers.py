@@ -47,6 +47,62 @@ def formulas() -> dict[str, Any]:
     }
 
 
+TYPED = (
+    "1/3",
+    "pi/2",
+    "-2**2 + 3*4 - 7/2",
+    "2*sqrt(3)/(1+1e-3)",
+    "sin(pi/6) - -.5",
+    "2**3**2",
+    "2**-1 * 3.",
+    "abs(-1.5e+2)",
+)
+
+
+def numbers() -> dict[str, Any]:
+    """Return expressions with their values, and tables before and after a change with the masses that fit."""
+    known = {"pi": np.pi, "sqrt": np.sqrt, "sin": np.sin, "abs": abs}
+    typed = [{"text": text, "value": float(eval(text, known))} for text in TYPED]
+    return {"typed": typed, "adapted": [_adapted("standard", -1.0), _adapted("modified", 1.0)]}
+
+
+def _adapted(form: str, side: float) -> dict[str, Any]:
+    """Return a row whose link became longer and heavier; its masses are points, which move along the link."""
+    rng = np.random.default_rng(9)
+    points, weights = rng.normal(scale=0.2, size=(12, 3)), rng.uniform(0.1, 1.0, size=12)
+    points[:, 0] += 0.5 * side * 0.3
+    s, heavier = 0.45 / 0.3, 2.25 / weights.sum()
+    before, after = _masses(points, weights), _masses(points * (s, 1.0, 1.0), weights * heavier)
+    kept = {"joint": "revolute", "form": form, "theta": 0.4, "b": 0.0, "alpha": 0.0, "gamma": 0.0, "epsilon": 0.0}
+    other = {
+        **kept,
+        "name": "one",
+        "parent": -1,
+        "a": 0.2,
+        "mass": 1.0,
+        "com": [0, 0, 0],
+        "inertia": [1, 1, 1, 0, 0, 0],
+    }
+
+    def table(length: float, mass: float) -> dict[str, Any]:
+        row = {**kept, "name": "two", "parent": 0, "a": length if form == "standard" else 0.2, "mass": mass}
+        row |= {"com": before[:3], "inertia": before[3:]}
+        end = {"a": length, "alpha": 0.0} if form == "modified" else None
+        return {"form": form, "rows": [other, row], "base": None, "end": end, "gravity": [0, 0, 0], "loops": []}
+
+    return {"first": table(0.3, weights.sum()), "now": table(0.45, 2.25), "adapted": after}
+
+
+def _masses(points: np.ndarray, weights: np.ndarray) -> list[float]:
+    """Return the center of points and xx, yy, zz, xy, yz, zx of their inertia about it."""
+    com = weights @ points / weights.sum()
+    x = points - com
+    moments = (
+        weights[:, None, None] * ((x**2).sum(axis=1)[:, None, None] * np.eye(3) - x[:, :, None] * x[:, None, :])
+    ).sum(0)
+    return [*com.tolist(), *moments[[0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0]].tolist()]
+
+
 def linear() -> dict[str, Any]:
     """Return matrices with their singular values, ranks and solutions by NumPy, and a page whose function has them."""
     rng = np.random.default_rng(4)
@@ -176,7 +232,14 @@ def _plain(x: Any) -> Any:
     return np.ravel(x).tolist() if np.ndim(x) else float(x)
 
 
-CASES = {"formulas": formulas, "linear": linear, "motions": motions, "tables": tables, "kernels": kernels}
+CASES = {
+    "formulas": formulas,
+    "numbers": numbers,
+    "linear": linear,
+    "motions": motions,
+    "tables": tables,
+    "kernels": kernels,
+}
 
 
 @needs_node

@@ -46,6 +46,8 @@ from .toml_parts import LIMITS, LOSSES, limits, losses
 
 CONVENTIONS = ("standard", "modified")
 JOINTS = ("revolute", "prismatic", "fixed")
+LETTERS = {"R": "revolute", "P": "prismatic", "F": "fixed"}
+"""Joints as textbooks abbreviate them, in letters of either case."""
 GEOMETRY = ("a", "alpha", "b", "theta")
 BRANCH = ("gamma", "epsilon")
 ROW = ("joint", *GEOMETRY, "mass", "com", "inertia", "parent", "name", "limits", *LOSSES)
@@ -71,7 +73,7 @@ def mechanism_from_dh(
 ) -> Mechanism:
     """Return the mechanism of a table of rows, one per body.
 
-    A row has `joint` ("revolute", "prismatic", "fixed"), `a`, `b` [m], `alpha`, `theta` [rad, or degrees], `mass` [kg],
+    A row has `joint` ("revolute", "prismatic", "fixed", or R, P, F), `a`, `b` [m], `alpha`, `theta` [rad, or degrees], `mass` [kg],
     `com` [m] and `inertia` about it [kg m^2] in frame i+1 (standard) or i (modified), `parent` (the number of a row
     from 0, a name, or "ground"; by default the previous row), `name`, `limits`, `damping`, `friction`, `armature`;
     modified rows may add `gamma` and `epsilon`. Missing numbers are zero. Standard rows also define the frames
@@ -200,7 +202,7 @@ def _body(row: Mapping[str, object], label: str, end: Placement, where: str) -> 
 
 def _joint(row: Mapping[str, object], i: int, parent: str, child: str, placement: Placement) -> Joint:
     where = _row(i)
-    kind = name(require(row, "joint", where), below(where, "joint"))
+    kind = _kind(name(require(row, "joint", where), below(where, "joint")))
     if kind not in JOINTS:
         raise unknown_name("joint", kind, JOINTS, where=below(where, "joint"))
     label: Any = row.get("name", f"joint{i + 1}")  # checked by Joint
@@ -213,6 +215,11 @@ def _joint(row: Mapping[str, object], i: int, parent: str, child: str, placement
         limits=limits(row.get("limits", {}), below(where, "limits")),
         **losses(row, where),
     )
+
+
+def _kind(text: str) -> str:
+    """Return the kind of a joint that is given by its name or its letter."""
+    return LETTERS.get(text.upper(), text)
 
 
 def _row(i: int) -> Where:
@@ -235,6 +242,8 @@ def _parent(row: Mapping[str, object], i: int, names: list[str], index: dict[str
 
 
 # --- Reader of DH tables as CSV: a header line of the keys, then one line per row; lines that start with # are remarks.
+#
+# Without a header, lines begin with the joint, and the columns are the first of COLUMNS, without gamma and epsilon.
 #
 # `# convention: modified`, `# degrees: true`, `# gravity: 0 0 -9.81`, `# name: arm`, `# tool: 0 0 0.1` (a translation
 # from the last frame) and `# lenient: true` are settings, which arguments override.
@@ -282,10 +291,11 @@ def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> t
                     file=file,
                     line=line,
                 )
-            if header:
-                rows.append((line, _csv_row(header, cells, file, line)))
-            else:
-                header = _header(cells, file, line)
+            if not header:
+                header, is_row = _header(cells, report, line)
+                if not is_row:
+                    continue
+            rows.append((line, _csv_row(header, cells, file, line)))
     if not header:
         raise ModelError("there is no header", remedy="begin with a line such as joint,a,alpha,b,theta,mass", file=file)
     try:
@@ -315,13 +325,26 @@ def _setting(comment: str, report: Report, line: int) -> dict[str, object]:
     return {key: value}
 
 
-def _header(cells: list[str], file: str, line: int) -> list[str]:
+def _header(cells: list[str], report: Report, line: int) -> tuple[list[str], bool]:
+    """Return the names of the columns, and whether the line is the first row already: a file without a header."""
+    file = report.file
+    if _kind(cells[0]) in JOINTS:
+        columns = [key for key in COLUMNS if key not in BRANCH][: len(cells)]
+        report.suspect(f"there is no header: the columns were read as {', '.join(columns)}", line)
+        return columns, True
+    if cells[0][:1].isdigit() or cells[0][:1] in ("-", "+", "."):
+        raise ModelError(
+            f"there is no header above {quote(cells[0])}",
+            remedy="begin with a line such as joint,a,alpha,b,theta,mass, or each row with revolute or R",
+            file=file,
+            line=line,
+        )
     for i, cell in enumerate(cells):
         if cell not in COLUMNS:
             raise unknown_name("column", cell[:MAX_NAME], COLUMNS, file=file, line=line)
         if cell in cells[:i]:
             raise ModelError(f"two columns have the name {cell!r}", remedy="keep one of them", file=file, line=line)
-    return cells
+    return cells, False
 
 
 def _csv_row(header: list[str], cells: list[str], file: str, line: int) -> dict[str, Any]:

@@ -253,10 +253,10 @@ function connect(app, layout) {
     ghost.settle?.();
     ghost.numbers = kernel.snapshot(); // it keeps the numbers with which it was computed
   });
-  store.on(["time", "motion"], () => {
+  store.on(["time", "motion"], (_, by) => {
     const motion = store.get("motion");
-    if (motion && motion.count) store.set(motion.state(store.get("time")), { by: "player" });
-  });
+    if (by !== "offered" && motion?.count) store.set(motion.state(store.get("time")), { by: "player" });
+  }); // a motion that is offered can be played: the pose, which all modes share, stays until then
   store.on(
     ["q", "qd", "time", "motion", "ghost", "parameters", "show", "hidden", "picked", "units", "mode", "history"],
     () => stage.refresh(),

@@ -1,6 +1,7 @@
 // A number that can be typed and slid: a name, a slider where it has bounds, a box, its unit, and a message below it.
 
 import { breakable, el, isLong } from "./elements.js";
+import { degreesOf, valueOf } from "./expressions.js";
 import { neat, short, shownUnit } from "./units.js";
 
 /**
@@ -73,17 +74,22 @@ export function numberControl({
     current = next;
     show();
     const fault = change(next, done);
-    if (typeof fault !== "string" || !fault) return;
+    if (typeof fault !== "string" || !fault) {
+      if (done) box.value = shown(current * factor()); // the number of an expression, also while the box has the focus
+      return;
+    }
     current = before;
-    box.dataset.value = String(before); // the refused text stays in the box until the reader leaves it
+    box.dataset.value = String(before); // the refused text stays until the reader leaves the box
     say(fault);
   }
   function typed() {
+    delete box.dataset.dirty;
     if (fixed || box.value === shown(current * factor())) return say(""); // typed again as it is shown: all digits stay
     const entry = box.value.trim().replace(",", ".");
     if (entry === "" && optional) return [say(""), give(NaN, true)];
-    const given = Number(entry) / factor();
-    if (entry === "" || !Number.isFinite(given)) return say("Type a number, such as 0.5 or 1e-3.");
+    const given = (factor() === 1 ? valueOf(entry) : degreesOf(entry)) / factor();
+    if (!Number.isFinite(given))
+      return say("Type a number, such as 0.5 or 1e-3, or an expression, such as 1/3 or pi/2.");
     const bound = (x) => `${short(x * factor())} ${unitText.textContent}`;
     if (lower !== null && given < lower - 1e-12) return say(`The least value is ${bound(lower)}.`);
     if (upper !== null && given > upper + 1e-12) return say(`The largest value is ${bound(upper)}.`);
@@ -102,7 +108,13 @@ export function numberControl({
     if (event.key === "Enter") typed();
     if (event.key === "Escape") box.blur();
   });
-  box.addEventListener("blur", show);
+  box.addEventListener("input", () => {
+    box.dataset.dirty = ""; // keeps the space bar (keys.js)
+  });
+  box.addEventListener("blur", () => {
+    show();
+    box.setAttribute("aria-invalid", "false"); // it has the number of before again
+  });
   box.addEventListener("focus", () => box.select());
   show();
   return Object.assign(row, {

@@ -9,10 +9,10 @@ const LARGEST = 5e6; // characters
 
 // { t, q, qd, qdd } with an array per row; qd and qdd are null without columns. frame: that of a path in space.
 export function readMotion(app, text, frame) {
-  const { names, rows } = readTable(text);
+  const { names, rows, lines } = readTable(text, app.model.coordinates);
   const t = rows.map((row) => row[0]);
   t.forEach((x, k) => {
-    if (k && !(x > t[k - 1])) throw new Error(`The times must rise: line ${k + 2} has ${x} after ${t[k - 1]}.`);
+    if (k && !(x > t[k - 1])) throw new Error(`The times must rise: line ${lines[k]} has ${x} after ${t[k - 1]}.`);
   });
   if (t.length < 2) throw new Error("Give two lines of numbers or more.");
   if (names.includes("x")) return { t, q: alongPath(app, names, rows, frame), qd: null, qdd: null };
@@ -28,7 +28,19 @@ export function readMotion(app, text, frame) {
   return { t, q: rows.map((row) => q.map((at) => row[at])), qd: some(columns("qd.")), qdd: some(columns("qdd.")) };
 }
 
-function readTable(text) {
+// The names of the columns of a file without a header: t, the joints, and perhaps their velocities and accelerations.
+function usualNames(count, coordinates) {
+  const labels = coordinates.map((c) => c.label);
+  const all = ["", "qd.", "qdd."].flatMap((prefix) => labels.map((label) => prefix + label));
+  const parts = (count - 1) / labels.length;
+  if ([1, 2, 3].includes(parts)) return ["t", ...all.slice(0, count - 1)];
+  throw new Error(
+    `The file has no header and ${count} columns: begin with a line of names, t and ${labels.join(", ")}, ` +
+      "or t, x, y, z.",
+  );
+}
+
+function readTable(text, coordinates) {
   if (text.length > LARGEST) throw new Error("The file is larger than 5 MB.");
   const lines = text
     .split(/\r?\n/)
@@ -36,15 +48,17 @@ function readTable(text) {
     .map((line, k) => [line, k + 1])
     .filter(([line]) => line);
   if (!lines.length) throw new Error("The file is empty.");
-  const names = lines[0][0].split(",").map((cell) =>
+  const first = lines[0][0].split(",").map((cell) =>
     cell
       .trim()
       .replace(/^"|"$/g, "")
       .replace(/\s*\[.*\]$/, ""),
   );
+  const isHeaded = !first.every((cell) => cell !== "" && Number.isFinite(Number(cell)));
+  const names = isHeaded ? first : usualNames(first.length, coordinates);
   if (!["t", "time"].includes(names[0]))
     throw new Error(`The first column is ${names[0].slice(0, 40)}; it must be t or time.`);
-  const rows = lines.slice(1).map(([line, at]) => {
+  const rows = lines.slice(isHeaded ? 1 : 0).map(([line, at]) => {
     const cells = line.split(",").map((cell) => cell.trim());
     if (cells.length !== names.length)
       throw new Error(`Line ${at} has ${cells.length} cells under ${names.length} columns.`);
@@ -54,7 +68,7 @@ function readTable(text) {
       return x;
     });
   });
-  return { names, rows };
+  return { names, rows, lines: lines.slice(isHeaded ? 1 : 0).map(([, at]) => at) };
 }
 
 // The joints along a path of a frame, each position from the one before.

@@ -2,6 +2,7 @@
 
 import { breakable, el, section, valueTable } from "./elements.js";
 import { oncePerFrame } from "./frames.js";
+import { massFrameOf } from "./names.js";
 import { neat, sharedUnit, short, shownUnit } from "./units.js";
 
 export function buildInspector(host, app) {
@@ -51,7 +52,7 @@ export function buildInspector(host, app) {
   }
   const refresh = oncePerFrame(() => details.replaceChildren(...detailsOf(app)));
   store.on(["picked", "hidden"], refreshList);
-  store.on(["picked", "q", "qd", "units", "parameters", "motion"], refresh);
+  store.on(["picked", "q", "qd", "units", "parameters", "motion", ...(app.table ? ["table"] : [])], refresh);
   refreshList();
   refresh();
   if (kernel) store.on(["time"], refresh);
@@ -89,7 +90,7 @@ function detailsOf(app) {
       el("p", { class: "hint", text: "Click a body to see its numbers." }),
     ];
   }
-  const body = model.bodies[i];
+  const body = massesOf(app, i);
   const joint = model.joints[i];
   const T = app.matricesNow()[i];
   const rows = app.kernel
@@ -124,14 +125,18 @@ function detailsOf(app) {
           body.inertia[k],
         ]),
       ]),
-      el("p", {
-        class: "hint",
-        text: "Center of mass, and inertia about it, in the frame of the body, which is at its joint.",
-      }),
+      el("p", { class: "hint", text: `Center of mass, and inertia about it, ${body.where}.` }),
     ),
     section(`Joint ${joint.name}`, valueTable(jointRows)),
     section("Pose in the ground", poseTable(rows)),
   ];
+}
+
+// Masses of a body as the table has them, where there is a table: in one frame everywhere.
+function massesOf({ store, table, model }, i) {
+  const { name } = model.bodies[i];
+  const row = table ? store.get("table").rows[i] : { ...model.bodies[i], form: "placement" };
+  return { name, mass: row.mass, com: row.com, inertia: row.inertia, where: massFrameOf(row, i) };
 }
 
 // A number of the model, which stays while the mechanism moves: five digits, no trailing zeros, no rounding errors of

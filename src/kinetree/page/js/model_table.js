@@ -3,7 +3,8 @@
 
 import { numberControl } from "./controls.js";
 import { el } from "./elements.js";
-import { ANGLES, GEOMETRY, faultOf } from "./table.js";
+import { adaptedMasses, ANGLES, GEOMETRY, faultOf } from "./table.js";
+import { massFrameOf } from "./names.js";
 import { neat, shownUnit } from "./units.js";
 
 export const SYMBOLS = { theta: "\u03b8", b: "b", a: "a", alpha: "\u03b1", gamma: "\u03b3", epsilon: "\u03b5" };
@@ -171,13 +172,31 @@ export function buildLines(app, { choose, edit, editPart }) {
 export const placedBy = ({ model }, row) =>
   model.lengths?.length ? "lengths change in the mode Loops" : `set by ${row.placed}`;
 
-// Controls of one body: its placement where it has no DH parameters, mass, center of mass, inertia.
+// Controls of one body: its placement where it has no DH parameters, mass, center of mass, inertia. The six numbers of
+// the inertia are one unit: they are applied as soon as they are together those of a body.
 export function buildBody(app, i, { edit }) {
   const { store } = app;
   const row = () => store.get("table").rows[i];
   const { name } = row();
   const shows = [];
-  const control = (label, title, unit, field, get, made) => {
+  let draft = null; // { of: the inertia that it changes, inertia: as typed }
+  const inertia = () => (draft?.of === row().inertia ? draft.inertia : row().inertia);
+  const unfinished = el("p", { class: "hint missing", role: "status" });
+  const discard = el("button", {
+    type: "button",
+    text: "Discard",
+    title: "the inertia as it was",
+    onclick: () => {
+      draft = null;
+      show();
+    },
+  });
+  const waiting = el("div", { hidden: true }, unfinished, el("div", { class: "buttons" }, discard));
+  const show = () => {
+    shows.forEach((one) => one());
+    waiting.hidden = inertia() === row().inertia;
+  };
+  const control = (label, title, unit, field, get, put) => {
     const x = numberControl({
       store,
       label,
@@ -187,14 +206,22 @@ export function buildBody(app, i, { edit }) {
       slider: false,
       text: neat,
       fixed: !app.table.kinds.has(kindOf(field)) || Boolean(kindOf(field) === "inertia" && row().weighed),
-      change: (value) => {
-        const changes = made(value, row());
-        const fault = kindOf(field) === "inertia" ? faultOf(app.kernel, { ...row(), ...changes }) : "";
-        return fault || edit(i, changes, `${title} of ${name}`);
-      },
+      change: (value) => put(value, `${title} of ${name}`),
     });
     shows.push(() => x.set(get(row())));
     return x;
+  };
+  const field = (made) => (value, undo) => {
+    const changes = made(value, row());
+    return ("mass" in changes && faultOf(app.kernel, { ...row(), ...changes })) || edit(i, changes, undo);
+  };
+  const moment = (k) => (value, undo) => {
+    const next = replaced(inertia(), k, value);
+    const fault = faultOf(app.kernel, { ...row(), inertia: next });
+    draft = fault ? { of: row().inertia, inertia: next } : null;
+    unfinished.textContent = `Not used yet. ${fault} Type the other moments as well, or discard these.`;
+    if (!fault) edit(i, { inertia: next }, undo);
+    show();
   };
   const replaced = (list, k, value) => list.map((old, j) => (j === k ? value : old));
   const placement =
@@ -207,7 +234,7 @@ export function buildBody(app, i, { edit }) {
             unitOf(f),
             f,
             (r) => r[f],
-            (x) => ({ [f]: x }),
+            field((x) => ({ [f]: x })),
           ),
         );
   const masses = [
@@ -217,7 +244,7 @@ export function buildBody(app, i, { edit }) {
       "kg",
       "mass",
       (r) => r.mass,
-      (x) => ({ mass: x }),
+      field((x) => ({ mass: x })),
     ),
     ...["x", "y", "z"].map((axis, k) =>
       control(
@@ -226,21 +253,14 @@ export function buildBody(app, i, { edit }) {
         "m",
         "com",
         (r) => r.com[k],
-        (x, r) => ({ com: replaced(r.com, k, x) }),
+        field((x, r) => ({ com: replaced(r.com, k, x) })),
       ),
     ),
     ...MOMENTS.map((axis, k) =>
-      control(
-        `I ${axis}`,
-        `inertia ${axis}`,
-        "kg m^2",
-        "inertia",
-        (r) => r.inertia[k],
-        (x, r) => ({ inertia: replaced(r.inertia, k, x) }),
-      ),
+      control(`I ${axis}`, `inertia ${axis}`, "kg m^2", "inertia", () => inertia()[k], moment(k)),
     ),
   ];
-  const where = row().form === "standard" ? `in frame ${i + 2}, at the end of the row` : "in the frame of the body";
+  const stale = buildStale(app, i, { edit });
   const set = [
     row().placed && row().form === "placement" ? placedBy(app, row()) : "",
     row().weighed ? `mass and inertia are set by ${row().weighed}` : "",
@@ -250,8 +270,35 @@ export function buildBody(app, i, { edit }) {
       ...set.map((text) => el("p", { class: "hint", text })),
       ...(placement.length ? [el("div", { class: "two" }, placement)] : []),
       el("div", { class: "masses" }, masses),
-      el("p", { class: "hint", text: `Center of mass and inertia about it ${where}.` }),
+      waiting,
+      stale.element,
+      el("p", { class: "hint", text: `Center of mass and inertia about it ${massFrameOf(row(), i)}.` }),
     ],
-    refresh: () => shows.forEach((show) => show()),
+    refresh() {
+      show();
+      stale.refresh();
+    },
   };
 }
+
+// A mass or a length was changed, and the inertia was not: it is said, and offered to follow.
+function buildStale(app, i, { edit }) {
+  const { store } = app;
+  const text = el("p", { class: "hint missing", role: "status" });
+  const follow = el("button", {
+    type: "button",
+    text: "Adapt the inertia",
+    title: "a body of the same shape: inertia in proportion to the mass, stretched with the length",
+    onclick: () => edit(i, staleOf(app, i).adapted, `inertia of ${store.get("table").rows[i].name}`),
+  });
+  const element = el("div", { hidden: true }, text, el("div", { class: "buttons" }, follow));
+  const refresh = () => {
+    const { reasons, adapted } = staleOf(app, i);
+    element.hidden = !reasons.length || !app.table.kinds.has("inertia");
+    text.textContent = `${reasons.join(" and ")}; center of mass and inertia are those of before.`;
+    follow.hidden = !adapted;
+  };
+  return { element, refresh };
+}
+
+const staleOf = ({ store, table }, i) => adaptedMasses(table.first, store.get("table"), i);

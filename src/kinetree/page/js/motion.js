@@ -15,6 +15,7 @@ export class Motion {
     this.columns = []; // [{ name, labels, units, values: one array per label }] besides q and qd
     this.quaternions = quaternionsOf(model);
     this.cuts = 0; // how often samples were forgotten
+    this.once = false; // whether it stays at its end, and does not begin again
     /** @type {?Float32Array} [count, nb, 7] of a recorded motion */
     this.poses = null;
   }

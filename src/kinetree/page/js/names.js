@@ -29,6 +29,10 @@ export function ownParameters(model) {
   return [...model.parameters.keys()].filter((k) => !made.has(k));
 }
 
+// The frame in which the table and the inspector have the center of mass and the inertia of a row.
+export const massFrameOf = (row, i) =>
+  row.form === "standard" ? `in frame_${i + 2}, at the end of the row` : "in the frame of the body, at its joint";
+
 // A name of a file for a mechanism.
 export const fileName = (name) => name.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 80) || "mechanism";
 

@@ -1,6 +1,7 @@
 // The player: time runs, stops and is chosen. It shows the motion in the store's field `motion`.
 //
-// A motion with `extend(time)` is computed while it is shown, and has no end; others end, or begin again with `loop`.
+// A motion with `extend(time)` is computed while it is shown, and has no end; others end, or begin again with `loop`
+// unless they are to play `once`.
 
 import { el } from "./elements.js";
 import { oncePerFrame } from "./frames.js";
@@ -90,7 +91,7 @@ export class Player {
     for (const part of [parts.play, parts.back, parts.time]) part.disabled = !this.ready;
     parts.play.classList.toggle("on", this.playing);
     parts.play.setAttribute("aria-label", this.playing ? "pause" : "play");
-    parts.loop.parentElement.hidden = Boolean(this.motion?.extend);
+    parts.loop.parentElement.hidden = Boolean(this.motion?.extend || this.motion?.once);
   }
 
   play(on) {
@@ -124,7 +125,8 @@ export class Player {
     let time = store.get("time") + passed;
     if (time > this.end && motion.extend) time = Math.min(time, motion.extend(time));
     if (time >= this.end && !motion.extend) {
-      if (this.parts.loop.checked && this.span > 0) time = this.start + ((time - this.start) % this.span);
+      if (this.parts.loop.checked && !motion.once && this.span > 0)
+        time = this.start + ((time - this.start) % this.span);
       else {
         store.set({ time: this.end }, { by: "player" });
         return this.play(false);

@@ -182,3 +182,60 @@ export function faultOf(kernel, { mass, inertia }) {
   }
   return "";
 }
+
+// What of a row's masses no longer fits a mass or a length that was changed since the table was given: { reasons,
+// adapted }, sentences and { com, inertia } of the same shape with the present mass and length; null where the link
+// also turned. Both tables are compared in the form of the present one.
+export function adaptedMasses(first, now, i) {
+  const [old, row] = [inForm(first, now.form).rows[i], now.rows[i]];
+  const near = (a, b) => a.every((x, k) => Math.abs(x - b[k]) <= 1e-12 * Math.max(1, Math.abs(x)));
+  if (!near([...old.com, ...old.inertia], [...row.com, ...row.inertia])) return { reasons: [], adapted: null };
+  const [from, to] = [linkOf(inForm(first, now.form), i), linkOf(now, i)];
+  const [before, length] = [from, to].map((v) => (v ? Math.hypot(...v) : 0));
+  const isLonger = Math.abs(length - before) > 1e-9 * Math.max(before, length);
+  const isHeavier = Math.abs(row.mass - old.mass) > 1e-12 * Math.max(row.mass, old.mass);
+  const shown = (x) => Number(x.toPrecision(4));
+  const reasons = [
+    ...(isHeavier ? [`The mass changed from ${shown(old.mass)} to ${shown(row.mass)} kg`] : []),
+    ...(isLonger ? [`the length changed from ${shown(before)} to ${shown(length)} m`] : []),
+  ];
+  const cosine = isLonger ? from.reduce((s, x, k) => s + x * to[k], 0) / (before * length || NaN) : 1;
+  if (!reasons.length || !(cosine > 1 - 1e-9) || (isHeavier && !(old.mass > 0))) return { reasons, adapted: null };
+  const scaled = row.inertia.map((x) => (isHeavier ? (x * row.mass) / old.mass : x));
+  const adapted = isLonger
+    ? stretched(
+        { com: row.com, inertia: scaled },
+        to.map((x) => x / length),
+        length / before,
+      )
+    : { com: row.com, inertia: scaled };
+  return { reasons, adapted };
+}
+
+// From the origin of a row's masses along its link, in the frame of these: to its joint in a standard table, otherwise
+// to the only joint after it; null without one.
+function linkOf(table, i) {
+  if (table.rows[i].form === "standard") return spot(inverse(poseOfRow(table.rows[i])));
+  const after = table.rows.filter((row) => row.parent === i);
+  if (after.length !== 1) return i === table.rows.length - 1 && table.end ? [table.end.a, 0, 0] : null;
+  return spot(placementOf(after[0]));
+}
+
+// Masses of a body of which everything is s times as far along a direction d, its mass the same. About the center of
+// mass, the integral of r r^T is tr(I) E / 2 - I: both of its sides are stretched.
+function stretched({ com, inertia: [xx, yy, zz, xy, yz, zx] }, d, s) {
+  const S = (v) => {
+    const along = (s - 1) * v.reduce((sum, x, k) => sum + x * d[k], 0);
+    return v.map((x, k) => x + along * d[k]);
+  };
+  const half = (xx + yy + zz) / 2;
+  const rows = [
+    [half - xx, -xy, -zx],
+    [-xy, half - yy, -yz],
+    [-zx, -yz, half - zz],
+  ];
+  const once = rows.map(S); // J S, as rows
+  const J = [0, 1, 2].map((k) => S(once.map((row) => row[k]))); // S J S, by columns
+  const trace = J[0][0] + J[1][1] + J[2][2];
+  return { com: S(com), inertia: [trace - J[0][0], trace - J[1][1], trace - J[2][2], -J[0][1], -J[1][2], -J[2][0]] };
+}

@@ -10,7 +10,7 @@ const THEMES = ["light", "dark", "projector"];
 
 export function buildTools(app, layout) {
   const { keys, player, store } = app;
-  keys.add(" ", "play or pause", () => player.play(!player.playing));
+  keys.add(" ", "play or pause", () => playOrFall(app));
   keys.add("ArrowLeft", "back by a hundredth", () => player.step(-1));
   keys.add("ArrowRight", "forward by a hundredth", () => player.step(1));
   keys.add("Home", "to the start", () => player.seek(player.start));
@@ -59,6 +59,15 @@ export function buildTools(app, layout) {
     button("?", "keys (?)", () => help(app)),
   );
   keys.add("s", "save and share", () => saving(app));
+}
+
+// Where the mode has no motion, the mechanism falls.
+function playOrFall({ player, store, panels, say }) {
+  if (!player.ready && panels.some((panel) => panel.name === "Forward")) {
+    store.set({ mode: "Forward" });
+    say("Free fall, in the mode Forward: the mode before has nothing to play.", { calm: true });
+  }
+  player.play(!player.playing);
 }
 
 function flipUnits(store) {

@@ -55,7 +55,7 @@ export const panel = {
     if (given.inverse) store.set({ inverse: { ...store.get("inverse"), ...given.inverse } });
     if (given.motionFile) store.set({ motionFile: given.motionFile });
     const settings = () => store.get("inverse");
-    const change = (changes, undo) => store.set({ inverse: { ...settings(), ...changes } }, { undo });
+    const change = (changes, undo, by = "") => store.set({ inverse: { ...settings(), ...changes } }, { undo, by });
     const frame = () => frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
     const load = () => ({ gravity: settings().gravity, mass: settings().mass, frame: frame() });
     let made = null; // { motion, samples, torques, largest }
@@ -72,18 +72,20 @@ export const panel = {
           : null;
       return between(kind, q0, q1, duration);
     }
-    function compute() {
+    // The pose stays, unless the motion is to be shown at an end of it that was changed: "start" or "end".
+    function compute(shown = "") {
       const samples = samplesNow();
       player.play(false);
       if (!samples) {
         made = null;
-        store.set({ motion: null });
+        store.set({ motion: null, time: 0 });
       } else {
         const torques = samples.map((s) => torquesAt(app, s, load()));
         const forces = samples.map((s) => reactionsAt(app, s, load()));
         const largest = Math.max(1e-12, ...forces.flatMap((all) => all.map(({ vector }) => Math.hypot(...vector))));
         made = { motion: motionOf(model, samples), samples, torques, largest };
-        store.set({ motion: made.motion, time: Math.min(store.get("time"), made.motion.end) });
+        const time = shown ? made.motion[shown] : Math.min(store.get("time"), made.motion.end);
+        store.set({ motion: made.motion, time }, { by: shown ? "" : "offered" });
       }
       show();
     }
@@ -181,6 +183,8 @@ export const panel = {
       charts: () => (made ? chartsOf(app, made, settings().joint) : []),
       layer() {
         if (!made || !store.get("show").reactions) return null;
+        const there = made.motion.state(store.get("time")).q;
+        if (there.some((x, k) => x !== store.get("q")[k])) return null; // the pose is not one of the motion
         if (!settings().gravity && model.parameters.length) return null; // weights may depend on free parameters
         const now = stateAt(made, store.get("time"));
         const all = reactionsAt(app, now, load());
@@ -205,9 +209,9 @@ export const panel = {
       pick.value = frame().name;
       joint.value = String(settings().joint);
     }
-    store.on(["inverse", "motionFile"], () => {
+    store.on(["inverse", "motionFile"], (_, by) => {
       refresh();
-      if (store.get("mode") === panel.name) compute();
+      if (store.get("mode") === panel.name) compute(["start", "end"].includes(by) ? by : "");
     });
     store.on(["parameters"], () => {
       if (store.get("mode") === panel.name) compute();
@@ -246,7 +250,11 @@ function buildMotion(app, { settings, change, load, frame, here }) {
         upper: c.upper,
         slider: [c.lower ?? -half(c.unit), c.upper ?? half(c.unit)],
         change: (x) =>
-          change({ [field]: settings()[field].map((old, j) => (j === k ? x : old)) }, `${field} of ${c.label}`),
+          change(
+            { [field]: settings()[field].map((old, j) => (j === k ? x : old)) },
+            `${field} of ${c.label}`,
+            field === "q0" ? "start" : "end",
+          ),
       }),
     );
   const ends = { from: controls("q0"), to: controls("q1") };
@@ -276,8 +284,10 @@ function buildMotion(app, { settings, change, load, frame, here }) {
     el(
       "div",
       { class: "buttons" },
-      button("From here", "begin at the present position", () => change({ q0: here() }, "start of the motion")),
-      button("To here", "end at the present position", () => change({ q1: here() }, "end of the motion")),
+      button("From here", "begin at the present position", () =>
+        change({ q0: here() }, "start of the motion", "start"),
+      ),
+      button("To here", "end at the present position", () => change({ q1: here() }, "end of the motion", "end")),
     ),
     duration,
   );
@@ -291,7 +301,7 @@ function buildMotion(app, { settings, change, load, frame, here }) {
       "div",
       { class: "buttons" },
       button("Add present position", "one second after the last one", () =>
-        change({ points: [...settings().points, { t: last() + 1, q: here() }] }, "add a position"),
+        change({ points: [...settings().points, { t: last() + 1, q: here() }] }, "add a position", "end"),
       ),
       button("Remove last", "remove the last position", () =>
         change({ points: settings().points.slice(0, -1) }, "remove a position"),

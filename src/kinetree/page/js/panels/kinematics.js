@@ -118,6 +118,7 @@ export const panel = {
 
     function travel(q) {
       path = cycloidTo(model, store.get("q"), q, TRAVEL, (x) => kernel.close(x));
+      path.once = true;
       store.set({ motion: path, time: 0 });
       app.plots.show(part.charts());
       app.player.play(true);
@@ -158,7 +159,7 @@ export const panel = {
 
     const part = {
       enter() {
-        if (store.get("motion") !== path) store.set({ motion: path });
+        if (store.get("motion") !== path) store.set({ motion: path, time: path?.end ?? 0 }, { by: "offered" });
         refreshPositions();
         refresh();
         app.plots.show(part.charts());

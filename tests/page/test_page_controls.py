@@ -1,0 +1,194 @@
+"""Controls of the page in a real browser: one pose for all modes, the space bar, typed numbers, masses of a body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from browser import needs_browser, opened, typed, until
+from page_reading import coordinates
+from tolerance import assert_close
+
+pytestmark = [pytest.mark.slow, needs_browser]
+
+START = np.radians([20.0, -35.0])
+
+
+@pytest.fixture(scope="module")
+def shown(chromium, tmp_path_factory) -> Iterator[Any]:
+    """Yield one page of a two-link arm for all tests of this module."""
+    file = kt.load("planar_2r").page(q=START).save(tmp_path_factory.mktemp("page") / "arm.html")
+    with opened(chromium, file) as page:
+        yield page
+
+
+@pytest.fixture
+def page(shown) -> Any:
+    """Return the page with the arm at its start, as it was given."""
+    shown.evaluate("kinetree.player.play(false)")
+    shown.evaluate("kinetree.table.change(kinetree.table.first, '')")
+    shown.evaluate("kinetree.store.set({ mode: 'Kinematics', motion: null, time: 0, picked: -1, units: 'deg' })")
+    shown.evaluate("(q) => kinetree.store.set({ q: Float64Array.from(q) })", START.tolist())
+    return shown
+
+
+def mode(page: Any, name: str) -> None:
+    page.get_by_role("navigation", name="modes").get_by_role("button", name=name, exact=True).click()
+
+
+def inverse(page: Any) -> dict[str, Any]:
+    return page.evaluate("kinetree.store.get('inverse')")
+
+
+def test_there_is_one_pose(page):
+    """Move the arm, take the pose as the end of a motion in another mode, and come back to it."""
+    mode(page, "Inverse")  # it has a motion of its own from now on
+    mode(page, "Kinematics")
+    typed(page, "joint1", "77")
+    typed(page, "joint2", "22")
+    there = np.radians([77.0, 22.0])
+    mode(page, "Inverse")
+    assert_close(coordinates(page), there, 1e-15, "the pose, after a change of the mode")
+    page.get_by_role("button", name="To here").click()
+    assert_close(np.array(inverse(page)["q1"]), there, 1e-15, "the end of the motion")
+    typed(page, "payload", "0.5")
+    assert_close(coordinates(page), there, 1e-15, "the pose, after a change of the load")
+    typed(page, "to joint1", "50")
+    assert_close(coordinates(page), np.radians([50.0, 22.0]), 1e-15, "a changed end is shown")
+    page.keyboard.press("Escape")
+    mode(page, "Kinematics")
+    assert_close(coordinates(page), np.radians([50.0, 22.0]), 1e-15, "the pose, back in the other mode")
+
+
+def test_present_positions_are_those_that_are_seen(page):
+    """Record four positions of a spline, each set by sliders of another mode."""
+    way = np.radians([[10.0, 20.0], [35.0, -15.0], [60.0, 40.0], [-20.0, 5.0]])
+    mode(page, "Inverse")
+    page.get_by_role("button", name="spline", exact=True).click()
+    for q in np.degrees(way):
+        mode(page, "Kinematics")
+        for k, x in enumerate(q):
+            typed(page, f"joint{k + 1}", repr(float(x)))
+        mode(page, "Inverse")
+        page.get_by_role("button", name="Add present position").click()
+    assert_close(np.array([p["q"] for p in inverse(page)["points"]]), way, 1e-15, "positions of the spline")
+    assert_close(coordinates(page), way[-1], 1e-15, "the last one is shown")
+    page.evaluate("kinetree.store.set({ inverse: { ...kinetree.store.get('inverse'), kind: 'cycloid', points: [] } })")
+
+
+def playing(page: Any) -> bool:
+    return page.evaluate("kinetree.store.get('playing')")
+
+
+def test_space_plays_from_anywhere_but_a_text(page):
+    """Press the space bar after a click on a tab and a toggle, after a typed number, and while one is typed."""
+    mode(page, "Forward")
+    for before in (
+        lambda: mode(page, "Forward"),
+        lambda: page.get_by_role("button", name="names", exact=True).click(),
+        lambda: typed(page, "time step", "2"),
+        lambda: page.get_by_label("speed", exact=True).select_option("0.5"),
+    ):
+        before()
+        page.keyboard.press(" ")
+        assert playing(page)
+        page.keyboard.press(" ")
+        assert not playing(page)
+    page.get_by_label("time step", exact=True).fill("1 ")
+    page.keyboard.press(" ")
+    assert not playing(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="undo", exact=True).focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press(" ")  # a button that was reached by the keyboard is pressed by it
+    assert not playing(page)
+    page.locator(".stage").focus()
+    mode(page, "Kinematics")
+    page.keyboard.press(" ")  # nothing to play here: the arm falls
+    assert playing(page) and page.evaluate("kinetree.store.get('mode')") == "Forward"
+
+
+def test_a_chosen_solution_is_reached_once(page):
+    """Choose the other elbow: the arm moves there once, stays, and stays in other modes."""
+    typed(page, "joint2", "-60")
+    page.get_by_role("button", name="position", exact=True).click()
+    page.get_by_role("button", name="Find", exact=True).click()
+    other = page.locator(".solutions button").nth(1)
+    goal = np.array([float(x) for x in other.get_attribute("data-q").split(",")])
+    other.click()
+    until(page, "!kinetree.store.get('playing')")
+    assert_close(coordinates(page), goal, 1e-12, "the arm at the chosen solution")
+    page.wait_for_timeout(300)
+    mode(page, "Inverse")
+    mode(page, "Kinematics")
+    assert_close(coordinates(page), goal, 1e-12, "it stays there")
+    typed(page, "joint1", "15")
+    mode(page, "Model")
+    mode(page, "Kinematics")
+    assert_close(coordinates(page), np.array([np.radians(15), goal[1]]), 1e-12, "moved on by hand")
+
+
+def test_expressions_are_typed(page):
+    """Type pi/2 in degrees and in radians, a third, and a text that is none."""
+    typed(page, "joint1", "pi/2")
+    assert coordinates(page)[0] == np.pi / 2 and page.get_by_label("joint1", exact=True).input_value() != "pi/2"
+    typed(page, "joint1", "90/4")
+    assert_close(coordinates(page)[0], np.radians(22.5), 1e-15, "degrees")
+    page.evaluate("kinetree.store.set({ units: 'rad' })")
+    typed(page, "joint1", "-pi/3")
+    assert_close(coordinates(page)[0], -np.pi / 3, 1e-15, "radians")
+    typed(page, "step", "1/30")
+    assert page.evaluate("kinetree.store.get('kinematics').step") == 1 / 30
+    typed(page, "step", "alert(1)")
+    page.get_by_text("Type a number, such as 0.5 or 1e-3, or an expression, such as 1/3 or pi/2.").wait_for()
+
+
+def test_the_six_inertias_are_one_unit(page):
+    """Type moments that fit only together, a point mass, and some that do not fit; a refused box is not left red."""
+    mode(page, "Model")
+    page.evaluate("kinetree.store.set({ picked: 1 })")
+    model = "kinetree.model.bodies[1].inertia.map((x) => x)"
+    before = page.evaluate(model)
+    typed(page, "inertia xx of link2", "1")
+    assert page.evaluate(model) == before  # not a body yet
+    page.get_by_text("Not used yet. No body can have this inertia").wait_for()
+    typed(page, "inertia yy of link2", "1")
+    typed(page, "inertia zz of link2", "1")
+    assert page.evaluate(model) == [1, 1, 1, 0, 0, 0]
+    assert not page.get_by_text("Not used yet").is_visible()
+    for axis in ("xx", "yy", "zz"):
+        typed(page, f"inertia {axis} of link2", "0")
+    assert page.evaluate(model) == [0, 0, 0, 0, 0, 0]
+    page.get_by_role("button", name="undo", exact=True).click()
+    assert page.evaluate(model) == [0, 1, 1, 0, 0, 0]  # the last one that is a body
+    typed(page, "inertia xx of link2", "9")
+    page.get_by_role("button", name="Discard").click()
+    box = page.get_by_label("inertia xx of link2", exact=True)
+    assert box.input_value() == "0" and page.evaluate(model) == [0, 1, 1, 0, 0, 0]
+    typed(page, "mass of link2", "-1")
+    refused = page.get_by_label("mass of link2", exact=True)
+    assert refused.get_attribute("aria-invalid") == "true"
+    box.focus()
+    assert refused.get_attribute("aria-invalid") == "false" and refused.input_value() == "0.4"
+
+
+def test_masses_are_in_one_frame_and_follow(page):
+    """Read the center of mass in panel and inspector, change mass and length, and adapt the inertia."""
+    mode(page, "Model")
+    page.evaluate("kinetree.store.set({ picked: 0 })")
+    center = page.get_by_label("center of mass x of link1", exact=True).input_value()
+    row = page.locator(".inspector tr", has_text="center x").locator("td").first
+    assert float(row.inner_text()) == float(center)
+    where = page.locator(".panel .hint", has_text="Center of mass and inertia about it").inner_text()
+    assert where.removeprefix("Center of mass and inertia about it") in page.inner_text(".inspector")
+    inertia = np.array(page.evaluate("kinetree.store.get('table').rows[0].inertia"))
+    typed(page, "mass of link1", "1")
+    page.get_by_text("The mass changed from 0.5 to 1 kg; center of mass and inertia are those of before.").wait_for()
+    page.get_by_role("button", name="Adapt the inertia").click()
+    assert_close(np.array(page.evaluate("kinetree.store.get('table').rows[0].inertia")), 2 * inertia, 1e-15, "inertia")
+    assert not page.get_by_role("button", name="Adapt the inertia").is_visible()
