@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-import kinetree as kt
+from kinetree.environments.tasks import Equations
 from kinetree.environments.vector import Batch, named_task
 from tolerance import assert_close
 
@@ -100,21 +100,26 @@ def test_free_motions_stay_together(name):
     assert_close(worst, 0.0, 1e-12 * max(1.0, np.abs(theirs.state).max()), "largest difference over 500 steps")
 
 
-def test_cart_pole_has_the_accelerations_of_a_mechanism():
-    """Compare a step with forward dynamics of a cart with a uniform pole, an explicit step of Euler's method."""
-    pole = 0.1
-    system = kt.System(kt.build_mechanism("cart_pole", [
-        kt.Body("cart", 1.0),
-        kt.Body("pole", pole, (0.0, 0.5, 0.0), (pole / 12, 0.0, pole / 12, 0.0, 0.0, 0.0)),
-    ], [
-        kt.Joint("slide", "prismatic", kt.GROUND, "cart", axis="x"),
-        kt.Joint("hinge", "revolute", "cart", "pole", axis=(0.0, 0.0, -1.0)),
-    ], gravity=(0.0, -9.8, 0.0)))  # fmt: skip
-    batch, rng = Batch(named_task("CartPole"), 50, "disabled"), np.random.default_rng(2)
-    q, qd, a = rng.normal(size=(50, 2)), rng.normal(size=(50, 2)), rng.integers(2, size=50)
+@pytest.mark.parametrize("name", ORDER)
+def test_steps_are_those_of_the_mechanisms_that_are_drawn(name):
+    """Compare steps with forward dynamics of the mechanisms: explicit and semi-implicit Euler, and Runge-Kutta."""
+    task, rng, n = named_task(name), np.random.default_rng(2), 50
+    assert isinstance(task.motion, Equations) and task.motion.system is not None
+    system, dt = task.motion.system, task.motion.dt
+    batch = Batch(task, n, "disabled")
+    q, qd = rng.uniform(-1.0, 1.0, (n, system.nq)), rng.uniform(-1.0, 1.0, (n, system.nv))
+    a = rng.uniform(-2.0, 2.0, (n, 1)) if name == "Pendulum" else rng.integers(2, size=n)
     batch.reset(0, state={"q": q, "qd": qd})
     batch.step(a)
-    force = np.column_stack([np.where(a == 1, 10.0, -10.0), np.zeros(50)])
-    qdd = system.forward_dynamics(q, qd, force)
-    assert_close(batch.qd, qd + 0.02 * qdd, 1e-13 * 30, "velocities")
-    assert_close(batch.q, q + 0.02 * qd, 1e-15 * 10, "coordinates")
+    tau = {
+        "CartPole": lambda: np.column_stack([np.where(a == 1, 10.0, -10.0), np.zeros(n)]),
+        "Acrobot": lambda: np.column_stack([np.zeros(n), a - 1.0]),
+        "Pendulum": lambda: a,
+    }[name]()
+    if name == "Acrobot":
+        wanted = system.stepper(dt=dt, method="rk4", control="torque")(q, qd, tau)
+    else:
+        after = qd + dt * system.forward_dynamics(q, qd, tau)
+        wanted = q + dt * (qd if name == "CartPole" else after), after
+    assert_close(batch.q, wanted[0], 1e-14 * 10, "coordinates")
+    assert_close(batch.qd, wanted[1], 1e-13 * 30, "velocities")

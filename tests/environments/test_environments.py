@@ -11,15 +11,18 @@ from scipy import stats
 
 import kinetree as kt
 from assembler import assembled, needs_ptxas
-from kinetree.environments import kernels, vector
+from everyday import without
+from kinetree.environments import kernels, robots, vector
 from kinetree.environments.robots import TASKS
 from kinetree.environments.tasks import Continuous, Discrete, Dynamics, Equations, Task
 from kinetree.environments.vector import Batch, named_task, seeded_words
 from kinetree.errors import KinetreeError
 from kinetree.targets import target
+from public_robots import public_robots
 from same_bits import assert_same_bits
 from tolerance import assert_close
 
+LEGGED = ("Quadruped", "QuadrupedStand", "QuadrupedRough", "Biped")
 QUICK = ("CartPole", "Acrobot", "Pendulum", "DoublePendulum", "ArmReach", "FourBar")
 
 
@@ -102,10 +105,12 @@ def test_modes_of_resets_follow_from_masks(name, mode):
     assert_same_bits(batch.q.copy(), plain.q.copy())
 
 
-@pytest.mark.parametrize("name", [x for x in TASKS if x not in ("Stewart", "Quadruped")])
+@pytest.mark.parametrize("name", without(TASKS, ("Stewart", "PandaReach", *LEGGED)))
 def test_gymnasiums_checks(name):
     """Run Gymnasium's checks on single environments, whose warnings are about bounds of the spaces."""
     gymnasium = pytest.importorskip("gymnasium")
+    if name in ("UR5Reach", "PandaReach"):
+        public_robots()  # or skipped
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         from gymnasium.utils.env_checker import check_env
@@ -311,8 +316,49 @@ def test_recorded_motions_are_trajectories():
     assert_close(run["energy"], wanted["energy"], 1e-11, "energy")
     with pytest.raises(KinetreeError, match="index is 5; there are 5 environments"):
         batch.record(lambda observation: np.zeros((5, 1)), 3, index=5)
-    with pytest.raises(KinetreeError, match="CartPole has equations instead of a mechanism"):
-        Batch(named_task("CartPole"), 2).record(lambda observation: np.zeros(2, int), 3)
+    with pytest.raises(KinetreeError, match="Point has equations without a mechanism.*give kt.Equations"):
+        Batch(point(), 2).record(lambda observation: np.zeros((2, 1)), 3)
+
+
+def test_recorded_classics_are_trajectories(tmp_path):
+    """Record a pendulum without torque: its energy stays up to its long steps, and its page is written."""
+    batch = Batch(named_task("Pendulum").changed(max_steps=50), 2)
+    run = batch.record(lambda observation: np.zeros((2, 1)), 60, seed=4, index=1)
+    assert run.q.shape == (51, 1) and run.t[-1] == 50 * 0.05
+    assert np.ptp(run["energy"]) < 0.25 * np.ptp(run["potential_energy"])  # by a symplectic step
+    assert run.page(tmp_path / "pendulum.html") is not None and (tmp_path / "pendulum.html").stat().st_size > 1e5
+
+
+@pytest.mark.parametrize("name", ["CartPole", "FourBar"])
+def test_pictures_show_the_state(name):
+    """Draw environments by Gymnasium's render: other states give other pictures, the same state the same one."""
+    pytest.importorskip("gymnasium")
+    envs = kt.env(name, 2, render_mode="rgb_array")
+    assert envs.metadata["render_modes"] == ["rgb_array"] and envs.metadata["render_fps"] in (50, 100)
+    envs.reset(seed=1)
+    a = np.zeros(2, int) if name == "CartPole" else np.zeros((2, 1), np.float32)
+    for _ in range(5):
+        envs.step(a)
+    first, second = envs.render()
+    assert first.shape == (480, 640, 3) and first.dtype == np.uint8
+    assert 0.005 < np.mean(np.any(first < 200, axis=-1)) < 0.5 and (first != second).any()
+    np.testing.assert_array_equal(envs.render()[0], first)
+    single = kt.env(name, render_mode="rgb_array")
+    single.reset(seed=1)
+    assert single.render().shape == (480, 640, 3) and kt.env(name).render() is None
+
+
+def test_errors_of_pictures():
+    """Name render modes and environments that exist, and what a task of equations needs."""
+    pytest.importorskip("gymnasium")
+    with pytest.raises(KinetreeError, match="no render mode 'human'.*rgb_array"):
+        kt.env("CartPole", render_mode="human")
+    with pytest.raises(KinetreeError, match="Point has equations without a mechanism, which has no pictures"):
+        kt.env(point(), 2, render_mode="rgb_array")
+    with pytest.raises(KinetreeError, match="index is 2; there are 2 environments"):
+        Batch(named_task("CartPole"), 2).picture(2)
+    with pytest.raises(KinetreeError, match="system has 2 coordinates and 2 velocities; the equations have 1 and 1"):
+        Equations(1, 1, lambda now: ([], []), 0.1, kt.load("planar_2r"))
 
 
 def test_loops_of_starts_are_closed():
@@ -349,6 +395,72 @@ def test_quadruped_stands_with_forces_that_carry_it():
         observation, _, terminated, _ = batch.step(np.zeros((3, 12)))
         assert not terminated.any()
     assert (np.abs(batch.q[:, 1] - 0.48) < 0.05).all() and (observation[:, -4:] == 1.0).all() and batch.lost == 0
+
+
+@pytest.mark.slow
+def test_rough_ground_carries_the_quadruped():
+    """Set robots down on bumps: they stand on feet of different heights, within those of the bumps and their spline."""
+    batch = Batch(named_task("QuadrupedRough"), 4, "disabled")
+    batch.reset(0)
+    q = batch.q.copy()
+    q[:, 1], q[:, 2] = 0.62, [3.0, 4.1, 5.3, 6.2]
+    batch.reset(0, state={"q": q})
+    for _ in range(60):
+        *_, terminated, _ = batch.step(np.zeros((4, 12)))
+        assert not terminated.any()
+    robot = kt.load("quadruped")
+    heights = np.stack([robot.pose(batch.q, f"foot_{x}")[:, 1, 3] for x in "abcd"], axis=1)
+    assert (heights > -0.01).all() and (heights < 1.3 * robots.ROUGH).all() and batch.lost == 0
+    assert (np.ptp(heights, axis=1) > 2e-3).all()
+
+
+@pytest.mark.slow
+def test_feet_of_the_biped_carry_it():
+    """Let bipeds stand in their posture: the mean force of heels and toes is the weight, 9.4 kg."""
+    task = named_task("Biped")
+    names = [f"{end}_{x}.force.0" for x in "ab" for end in ("heel", "toe")]
+    batch = Batch(task.changed(observation=names, low=None, high=None, reset=lambda draw: {"command": 0.0}), 1)
+    batch.reset(0, state={"q": [0.0, 1.15, -math.pi / 2, *robots.STANCE, *robots.STANCE]})
+    forces = np.array([batch.step(np.zeros((1, 6)))[0][0].sum() for _ in range(25)])
+    assert abs(forces[5:].mean() / (9.4 * 9.81) - 1.0) < 0.05 and batch.lost == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "tip"),
+    [
+        ("UR5Reach", "ur_description/urdf/ur5_robot.urdf", "tool0"),
+        pytest.param("PandaReach", "panda_description/urdf/panda.urdf", "panda_hand", marks=pytest.mark.slow),
+    ],
+)
+def test_public_arms_reach(name, file, tip):
+    """Move the tips of arms straight to their targets by damped least squares: three of four come within 5 cm."""
+    public_robots()  # or skipped
+    batch = Batch(named_task(name), 64)
+    arm, count = robots.public_robot(file), batch.task.actions.size
+    batch.reset(0)
+    for _ in range(150):
+        J = arm.jacobian(batch.q, tip)[:, 3:, :count]
+        lacking = batch.kept("target") - arm.pose(batch.q, tip)[:, :3, 3]
+        speeds = np.linalg.solve(J @ J.swapaxes(1, 2) + 0.01 * np.eye(3), 3.0 * lacking[..., None])
+        batch.step((J.swapaxes(1, 2) @ speeds)[..., 0] / robots.SPEED)
+    assert_close(
+        batch.terms["distance"],
+        -np.linalg.norm(arm.pose(batch.q, tip)[:, :3, 3] - batch.kept("target"), axis=1),
+        1e-12,
+        "distance",
+    )
+    assert np.mean(batch.terms["distance"] > -0.05) > 0.75 and batch.lost == 0
+
+
+def test_public_robots_need_their_package(monkeypatch):
+    """Name the package whose model is missing."""
+
+    def missing(name):
+        raise robots.PackageNotFoundError(name)
+
+    monkeypatch.setattr(robots, "distribution", missing)
+    with pytest.raises(KinetreeError, match="in the package example-robot-data; pip install example-robot-data"):
+        named_task("UR5Reach")
 
 
 @needs_ptxas

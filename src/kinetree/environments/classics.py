@@ -6,7 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..algebra.scalars import Scalar, cos, sin, where
+from ..model import build_mechanism
+from ..model.parts import GROUND, Body, Joint, Limits, Placement, Shape
 from ..simulation.acting.smooth import atan2, clip
+from ..system import System
 from .tasks import Continuous, Discrete, Draw, Equations, Moment, Task
 
 # --- CartPole: A. Barto, R. Sutton, C. Anderson, IEEE Transactions SMC-13(5), 834-846 (1983); explicit Euler ---
@@ -39,7 +42,7 @@ def cart_pole() -> Task:
     high = (2 * farthest, math.inf, 2 * widest, math.inf)
     return Task(
         name="CartPole",
-        motion=Equations(2, 2, advance, dt),
+        motion=Equations(2, 2, advance, dt, cart_with_pole(length, pole, total - pole, farthest)),
         actions=Discrete(2),
         observation=lambda now: [now.q[0], now.qd[0], now.q[1], now.qd[1]],
         reward=lambda now: 1.0,
@@ -82,7 +85,7 @@ def acrobot() -> Task:
     high = (1.0, 1.0, 1.0, 1.0, *most)
     return Task(
         name="Acrobot",
-        motion=Equations(2, 2, advance, dt),
+        motion=Equations(2, 2, advance, dt, hanging_links(2)),
         actions=Discrete(3),
         observation=lambda now: [cos(now.q[0]), sin(now.q[0]), cos(now.q[1]), sin(now.q[1]), *now.qd],
         reward=lambda now: where(raised(now), 0.0, -1.0),
@@ -138,7 +141,7 @@ def pendulum() -> Task:
 
     return Task(
         name="Pendulum",
-        motion=Equations(1, 1, advance, dt),
+        motion=Equations(1, 1, advance, dt, upright_rod()),
         actions=Continuous((-torque,), (torque,), scaled=False),
         observation=lambda now: [cos(now.q[0]), sin(now.q[0]), now.qd[0]],
         reward=reward,
@@ -147,3 +150,45 @@ def pendulum() -> Task:
         low=(-1.0, -1.0, -fastest),
         high=(1.0, 1.0, fastest),
     )
+
+
+# --- Mechanisms with the same coordinates and equations, for pictures and recordings ---
+
+
+def cart_with_pole(half: float, pole: float, cart: float, farthest: float) -> System:
+    """Return a cart on a slide with an upright pole, whose angle grows clockwise."""
+    moment = pole * (2.0 * half) ** 2 / 12.0
+    return _planar("cart_pole", [
+        Body("cart", cart, shapes=(Shape("box", (0.4, 0.2, 0.2)),)),
+        Body("pole", pole, (0.0, half, 0.0), (moment, 0.0, moment, 0.0, 0.0, 0.0), shapes=(
+            Shape("box", (0.06, 2.0 * half, 0.06), Placement((0.0, half, 0.12))),)),
+    ], [
+        Joint("slide", "prismatic", GROUND, "cart", axis=(1.0, 0.0, 0.0), limits=Limits((-farthest,), (farthest,))),
+        Joint("hinge", "revolute", "cart", "pole", axis=(0.0, 0.0, -1.0)),
+    ], GRAVITY)  # fmt: skip
+
+
+def hanging_links(count: int) -> System:
+    """Return hanging links of 1 m and 1 kg, each with a moment of inertia of 1 kg m^2 about its center of mass."""
+    names = [f"link{k + 1}" for k in range(count)]
+    return _planar("acrobot", [
+        Body(x, 1.0, (0.0, -0.5, 0.0), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0), shapes=(
+            Shape("box", (0.12, 1.0, 0.12), Placement((0.0, -0.5, 0.12 * k))),))
+        for k, x in enumerate(names)
+    ], [
+        Joint(f"joint{k + 1}", "revolute", names[k - 1] if k else GROUND, x, axis=(0.0, 0.0, 1.0), placement=Placement(
+            (0.0, -1.0, 0.0) if k else (0.0, 0.0, 0.0)))
+        for k, x in enumerate(names)
+    ], GRAVITY)  # fmt: skip
+
+
+def upright_rod() -> System:
+    """Return a uniform rod of 1 m and 1 kg, upright at an angle of zero."""
+    return _planar("pendulum", [
+        Body("rod", 1.0, (0.0, 0.5, 0.0), (1 / 12, 0.0, 1 / 12, 0.0, 0.0, 0.0), shapes=(
+            Shape("box", (0.1, 1.0, 0.1), Placement((0.0, 0.5, 0.0))),)),
+    ], [Joint("hinge", "revolute", GROUND, "rod", axis=(0.0, 0.0, 1.0))], 10.0)  # fmt: skip
+
+
+def _planar(name: str, bodies: list[Body], joints: list[Joint], gravity: float) -> System:
+    return System(build_mechanism(name, bodies, joints, gravity=(0.0, -gravity, 0.0)))

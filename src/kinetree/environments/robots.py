@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 
 import numpy as np
 
 from ..algebra.scalars import Scalar, absolute, cos, sin, sqrt, where
+from ..errors import InputError
 from ..loading import load
 from ..model.contacts import Contact, Surface
 from ..model.parts import Placement
@@ -52,28 +56,43 @@ SPEED, FOLLOWS = 2.0, 15.0
 """The largest wanted speed of a joint of an arm [rad/s], and the rate at which its speed follows [1/s]."""
 
 
-def arm_reach(arm: System | None = None, tip: str = "link6", torques: tuple[float, ...] = ARM_TORQUES) -> Task:
+def arm_reach(
+    arm: System | None = None,
+    tip: str = "link6",
+    torques: tuple[float, ...] = ARM_TORQUES,
+    *,
+    name: str = "ArmReach",
+    middle: tuple[float, ...] | None = None,
+    turn: float = 1.5,
+) -> Task:
     """Return the reaching of random points by a body of an arm, by default the wrist of a Puma 560.
 
-    Actions are wanted speeds of the joints, which computed torques follow as far as the motors have the torque [N m].
+    Actions are wanted speeds of the first joints, which computed torques follow as far as the motors have the torque
+    [N m]; joints after those with a motor, such as fingers, are held still. Points are those of the tip at angles
+    within a `turn` [rad] of the `middle`, and starts are within two thirds of it.
     """
     arm = load("puma560") if arm is None else arm
-    count = arm.nv
+    count, others = len(torques), arm.nv - len(torques)
+    middle = (0.0,) * arm.nv if middle is None else middle
 
     def control(now: Moment) -> list[Scalar]:
-        wanted = [FOLLOWS * (a - v) for a, v in zip(now.action, now.qd, strict=True)]
+        speeds = [*now.action, *(0.0 for _ in range(others))]
+        wanted = [FOLLOWS * (a - v) for a, v in zip(speeds, now.qd, strict=True)]
         needed = now.inverse_dynamics(now.q, now.qd, wanted)
-        return [clip(x, -m, m) for x, m in zip(needed, torques, strict=True)]
+        return [clip(x, -m, m) for x, m in zip(needed, torques, strict=False)] + needed[count:]
+
+    def angles(draw: Draw, most: float) -> list[Scalar]:
+        return [m + (draw.uniform(-most, most) if k < count else 0.0) for k, m in enumerate(middle)]
 
     def reset(draw: Draw) -> dict[str, object]:
-        goal = draw.uniform(-1.5, 1.5, count)
-        return {"q": draw.uniform(-1.0, 1.0, count), "target": draw.position(tip, goal)}
+        goal = angles(draw, turn)
+        return {"q": angles(draw, turn * 2.0 / 3.0), "target": draw.position(tip, goal)}
 
     def distance(now: Moment) -> Scalar:
         return squares(a - b for a, b in zip(now.position(tip), now["target"], strict=True))
 
     return Task(
-        name="ArmReach",
+        name=name,
         motion=Dynamics(system=arm, dt=0.02, substeps=2, method="euler", control=control),
         actions=Continuous((-SPEED,) * count, (SPEED,) * count),
         observation=("sin_q", "cos_q", "qd", f"{tip}.position", "target"),
@@ -85,6 +104,36 @@ def arm_reach(arm: System | None = None, tip: str = "link6", torques: tuple[floa
         reset=reset,
         max_steps=200,
     )
+
+
+UR5_TORQUES = (150.0, 150.0, 150.0, 28.0, 28.0, 28.0)
+"""The largest torques of a UR5 [N m]."""
+PANDA_TORQUES = (87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0)
+"""The largest torques of a Franka Emika Panda [N m]."""
+PANDA_MIDDLE = (0.0, -0.3, 0.0, -1.6, 0.0, 1.6, 0.0, 0.02, 0.02)
+"""A posture in the middle of the ranges of its joints [rad], with open fingers [m]."""
+
+
+def ur5_reach() -> Task:
+    """Return the reaching of random points by the flange of a UR5."""
+    return arm_reach(public_robot("ur_description/urdf/ur5_robot.urdf"), "tool0", UR5_TORQUES, name="UR5Reach")
+
+
+def panda_reach() -> Task:
+    """Return the reaching of random points by the hand of a Panda with seven joints, within their ranges."""
+    arm = public_robot("panda_description/urdf/panda.urdf")
+    return arm_reach(arm, "panda_hand", PANDA_TORQUES, name="PandaReach", middle=PANDA_MIDDLE, turn=1.0)
+
+
+def public_robot(file: str) -> System:
+    """Return a robot of the package example-robot-data; InputError without it."""
+    try:
+        place = distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")
+    except PackageNotFoundError:
+        raise InputError(
+            f"the model {file} is in the package example-robot-data; pip install example-robot-data"
+        ) from None
+    return load(Path(str(place)) / file)
 
 
 STARTS = 8
@@ -343,12 +392,110 @@ def quadruped(speed: tuple[float, float] = (0.0, 0.8), friction: float = 0.7) ->
     )  # fmt: skip
 
 
+ROUGH = 0.06
+"""The height of the bumps of rough ground [m]."""
+GRID = (0.5, 9, 23)
+"""The distance of the heights of rough ground [m], and their numbers across and along the way."""
+
+
+def quadruped_stand() -> Task:
+    """Return the standing of the quadruped, which is pushed at the start of an episode."""
+    walking = quadruped()
+    start = walking.reset
+    assert start is not None
+
+    def reset(draw: Draw) -> dict[str, object]:
+        begun = dict(start(draw))
+        command, pushes = begun["command"], [*draw.uniform(-3.0, 3.0, 3), *draw.uniform(-1.5, 1.5, 3)]
+        still = [0.0 for _ in command] if isinstance(command, list) else 0.0
+        return begun | {"command": still, "qd": [*pushes, *(0.0 for _ in LEG * 4)]}
+
+    return walking.changed(name="QuadrupedStand", reset=reset, max_steps=250)
+
+
+def quadruped_rough(seed: int = 0) -> Task:
+    """Return the walking of the quadruped over bumps: a height field that rises from level ground at the start."""
+    walking = quadruped()
+    motion, (step, across, along) = walking.motion, GRID
+    assert isinstance(motion, Dynamics) and motion.contacts is not None
+    heights = np.random.default_rng(seed).uniform(0.0, ROUGH, (across, along))
+    heights[:, -5:] = 0.0  # the way leads from the last rows to the first ones, along z
+    corner = (-0.5 * step * (across - 1), 0.0, step * (along - 3))
+    ground = Surface(
+        "heights", placement=Placement(corner, Placement.from_euler("x", (-math.pi / 2,)).rotation),
+        heights=tuple(map(tuple, heights.tolist())), spacing=(step, step),
+    )  # fmt: skip
+    contacts = tuple(replace(contact, surface=ground) for contact in motion.contacts)
+    return walking.changed(name="QuadrupedRough", motion=replace(motion, contacts=contacts))
+
+
+SIDES = ("a", "b")
+"""The legs of the biped."""
+SOLE, ROTOR = 0.075, 0.02
+"""Half the length of its feet [m], and the inertia of its geared drives at the joints [kg m^2]: without the latter,
+feet of 0.2 kg are too light for stiff drives."""
+KNEE = math.acos(0.45 / 0.5)
+STANCE = (KNEE, -2.0 * KNEE, KNEE + math.pi / 2)
+"""The posture of a standing leg, with the trunk 1.15 m above the ground [rad]."""
+
+
+def biped(speed: tuple[float, float] = (0.0, 0.8), friction: float = 0.7) -> Task:
+    """Return the walking of a biped in the plane at a commanded speed along x, each foot on heel and toe."""
+    robot = load("biped")
+    trunk, *legs = robot.joints
+    joints = (replace(trunk, kind="planar", axis=(0.0, 0.0, 1.0)), *(replace(x, armature=(ROTOR,)) for x in legs))
+    upright, high = -math.pi / 2, 1.15
+    angles = {joint.name: (x,) for joint, x in zip(legs, STANCE * 2, strict=True)}
+    guess = tuple({trunk.name: (0.0, high, upright), **angles}.items())
+    robot = System(replace(robot.mechanism, name="planar_biped", joints=joints, guess=guess), robot.report)
+    ground = Surface("plane", placement=Placement.from_euler("x", (-math.pi / 2,)))
+    contacts = tuple(
+        Contact(f"{end}_{x}", f"foot_{x}", placement=Placement((at, 0.0, 0.0)), surface=ground, friction=friction)
+        for x in SIDES
+        for end, at in (("heel", -SOLE), ("toe", SOLE))
+    )
+    k, c, most = 400.0, 10.0, 120.0
+
+    def control(now: Moment) -> list[Scalar]:
+        wanted = [a + b for a, b in zip(STANCE * 2, now.action, strict=True)]
+        tau = [clip(k * (w - q) - c * v, -most, most) for w, q, v in zip(wanted, now.q[3:], now.qd[3:], strict=True)]
+        return [0.0] * 3 + tau
+
+    def lean(now: Moment) -> Scalar:
+        return now.q[2] - upright
+
+    def reset(draw: Draw) -> dict[str, object]:
+        angles = [x + draw.uniform(-0.05, 0.05) for x in STANCE * 2]
+        return {"q": [0.0, high + 0.02, upright, *angles], "command": draw.uniform(*speed)}
+
+    return Task(
+        name="Biped",
+        motion=Dynamics(system=robot, dt=0.02, substeps=8, contacts=contacts, control=control),
+        actions=Continuous((-0.6,) * 6, (0.6,) * 6),
+        observation=(
+            lambda now: [now.q[1], lean(now)], lambda now: now.qd[:3], lambda now: now.q[3:], lambda now: now.qd[3:],
+            "command", *(f"{end}_{x}.touching" for x in SIDES for end in ("heel", "toe")),
+        ),
+        reward={
+            "speed": lambda now: near(squares([now.velocity("base")[0] - now["command"]]), 0.25),
+            "level": lambda now: -squares([lean(now)]),
+            "alive": lambda now: 0.5,
+            "effort": lambda now: -1e-2 * squares(now.action),
+        },
+        reset=reset,
+        terminated=lambda now: (now.q[1] < 0.8) | (absolute(lean(now)) > 0.7),
+        max_steps=500,
+    )  # fmt: skip
+
+
 TASKS: dict[str, Callable[[], Task]] = {
     "CartPole": cart_pole,
     "Acrobot": acrobot,
     "Pendulum": pendulum,
     "DoublePendulum": double_pendulum,
     "ArmReach": arm_reach,
+    "UR5Reach": ur5_reach,
+    "PandaReach": panda_reach,
     "FourBar": four_bar_tracking,
     "FiveBar": five_bar_tracking,
     "Stewart": stewart_tracking,
@@ -356,5 +503,8 @@ TASKS: dict[str, Callable[[], Task]] = {
     "DifferentialDrive": differential_drive,
     "Bicycle": bicycle,
     "Quadruped": quadruped,
+    "QuadrupedStand": quadruped_stand,
+    "QuadrupedRough": quadruped_rough,
+    "Biped": biped,
 }
 """A function that makes each task that comes with Kinetree."""

@@ -121,18 +121,27 @@ class Draw:
 
 @dataclass(frozen=True)
 class Equations:
-    """A motion given by the equations of its step: `advance(now)` returns q and qd at the end of a step of dt [s]."""
+    """A motion given by the equations of its step: `advance(now)` returns q and qd at the end of a step of dt [s].
+
+    `system` is a mechanism with these coordinates, if there is one, for pictures and recordings.
+    """
 
     nq: int
     nv: int
     advance: Callable[[Moment], tuple[Sequence[Scalar], Sequence[Scalar]]]
     dt: float
+    system: System | None = None
 
     def __post_init__(self) -> None:
         """Check the sizes and the step."""
         object.__setattr__(self, "nq", whole(self.nq, "nq"))
         object.__setattr__(self, "nv", whole(self.nv, "nv"))
         object.__setattr__(self, "dt", positive(self.dt, "dt"))
+        if self.system is not None and (self.system.nq, self.system.nv) != (self.nq, self.nv):
+            raise InputError(
+                f"system has {self.system.nq} coordinates and {self.system.nv} velocities; the equations have "
+                f"{self.nq} and {self.nv}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,15 @@ from .._support.optional import optional
 from ..errors import InputError, ModelError, brief, unknown_name
 from ..results.trajectory import Trajectory
 from ..runtime.kernels import KernelFunction
+from ..simulation.options import with_contacts
 from ..system import System
 from .kernels import LOST, M2, MODES, WORDS, Compilable, begin_kernel, step_kernel
 from .tasks import Continuous, Discrete, Dynamics, Task
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
+
+    from ..plots.animation import Pictures
 
 GOLDEN = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: the difference between two states of SplitMix64."""
@@ -64,6 +67,7 @@ class Batch:
         self._ends, self._reward = np.zeros((2, n)), np.zeros(n)
         self._terms = np.zeros((n, len(self.made.finish[1])))
         self._begun = False
+        self._pictures: dict[tuple, Pictures] = {}
 
     @property
     def q(self) -> np.ndarray:
@@ -191,11 +195,10 @@ class Batch:
     ) -> Trajectory:
         """Return the motion of an environment from a new start of all, under actions act(observation).
 
-        It has a sample per step, and ends where its episode ends. Tasks of equations have no mechanism to record.
+        It has a sample per step, and ends where its episode ends. Tasks of equations need a `system` with their
+        coordinates, as Gymnasium's classics have.
         """
-        motion = self.task.motion
-        if not isinstance(motion, Dynamics):
-            raise InputError(f"{self.task.name} has equations instead of a mechanism; record its observations")
+        motion, system = self.task.motion, self.system
         if not 0 <= whole(index, "index", least=0) < self.num_envs:
             raise InputError(f"index is {index}; there are {self.num_envs} environments")
         observation, states = self.reset(seed), []
@@ -209,10 +212,40 @@ class Batch:
             if (terminated | truncated)[index]:
                 break
         q, qd = (np.array(x) for x in zip(*states, strict=True))
-        system = System(motion.mechanism, motion.system.report)
-        method = self.made.stepping.method if self.made.stepping else "rk4"
-        options = {"dt": motion.dt / motion.substeps}
+        method = self.made.stepping.method if self.made.stepping else "euler"
+        options = {"dt": motion.dt / (motion.substeps if isinstance(motion, Dynamics) else 1)}
         return Trajectory(system, np.arange(len(q)) * motion.dt, q, qd, parameters=own, method=method, options=options)
+
+    @property
+    def system(self) -> System:
+        """The mechanism of the task, with its contacts; InputError for equations without one."""
+        motion = self.task.motion
+        if isinstance(motion, Dynamics):
+            return with_contacts(motion.system, motion.contacts)
+        if motion.system is None:
+            raise InputError(
+                f"{self.task.name} has equations without a mechanism, which has no pictures and no Trajectory; give "
+                "kt.Equations(..., system=...) one with the same coordinates"
+            )
+        return motion.system
+
+    def picture(self, index: int = 0, size: tuple[int, int] = (640, 480)) -> np.ndarray:
+        """Return a picture of an environment as it is now, [height, width, 3] in uint8."""
+        from ..plots.animation import Pictures
+
+        if not 0 <= whole(index, "index", least=0) < self.num_envs:
+            raise InputError(f"index is {index}; there are {self.num_envs} environments")
+        q, own = self.q[index].copy(), None
+        if self.made.layout.parameters:
+            own = self.parameters[index].copy()
+        key = (size, None if own is None else own.tobytes())
+        if key not in self._pictures:
+            start = Trajectory(self.system, np.zeros(1), q[None], self.qd[index][None], parameters=own)
+            self._pictures = {key: Pictures(start, size)}  # of the last mechanism alone
+        if not np.isfinite(q).all():
+            raise InputError(f"environment {index} is not finite; reset it")
+        t = self.steps[index] * self.task.motion.dt
+        return self._pictures[key].pixels(q, f"{self.task.name}   t = {t:.2f} s")
 
     @property
     def lost_now(self) -> np.ndarray:
@@ -272,6 +305,7 @@ def env(
     autoreset: str = "next_step",
     threads: int = 1,
     dtype: DTypeLike = np.float32,
+    render_mode: str | None = None,
 ) -> Any:
     """Return environments of a task, a name in `kinetree.environments.robots.TASKS`, or a task file (.toml).
 
@@ -279,7 +313,7 @@ def env(
 
     With `num_envs`, it is a gymnasium.vector.VectorEnv whose step is one native call on so many `threads` (0 for all
     cores), otherwise a single gymnasium.Env. `autoreset` is "next_step", "same_step" or "disabled"; `dtype` is that of
-    observations. `.batch` has the states.
+    observations. With `render_mode="rgb_array"`, `render()` returns pictures. `.batch` has the states.
     """
     _gymnasium()
     if device != "cpu":
@@ -287,8 +321,8 @@ def env(
     found = named_task(task) if isinstance(task, str) else task
     vector, single = gymnasium_classes()
     if num_envs is None:
-        return single(found, dtype)
-    return vector(Batch(found, num_envs, autoreset, threads), dtype)
+        return single(found, dtype, render_mode)
+    return vector(Batch(found, num_envs, autoreset, threads), dtype, render_mode)
 
 
 def names() -> list[str]:
@@ -348,10 +382,11 @@ def gymnasium_classes() -> tuple[type, type]:
     class Environments(vector.VectorEnv):
         """Environments of a task as Gymnasium's vector environment; `batch` has their states."""
 
-        def __init__(self, batch: Batch, dtype: DTypeLike) -> None:
+        def __init__(self, batch: Batch, dtype: DTypeLike, render_mode: str | None) -> None:
             """Make the spaces."""
             self.batch, self.num_envs, self._dtype = batch, batch.num_envs, np.dtype(dtype)
-            self.metadata = {"render_modes": [], "autoreset_mode": modes[batch.mode]}
+            self.metadata = _shown(batch) | {"autoreset_mode": modes[batch.mode]}
+            self.render_mode = _render_mode(batch, render_mode)
             self.single_observation_space, self.single_action_space = _spaces(batch, dtype)
             self.observation_space = utils.batch_space(self.single_observation_space, self.num_envs)
             self.action_space = utils.batch_space(self.single_action_space, self.num_envs)
@@ -381,13 +416,20 @@ def gymnasium_classes() -> tuple[type, type]:
                 infos |= {"lost": lost, "_lost": lost.copy()}
             return found.astype(self._dtype, copy=False), rewards, terminated, truncated, infos
 
+        def render(self) -> tuple[np.ndarray, ...] | None:
+            """Return a picture of each environment, as Gymnasium's vector environments do."""
+            if self.render_mode is None:
+                return None
+            return tuple(self.batch.picture(k) for k in range(self.num_envs))
+
     class Environment(gymnasium.Env):
         """One environment of a task; `batch` has its state."""
 
-        def __init__(self, task: Task, dtype: DTypeLike = np.float32) -> None:
+        def __init__(self, task: Task, dtype: DTypeLike = np.float32, render_mode: str | None = None) -> None:
             """Make the spaces."""
             self.batch, self._dtype = Batch(task, 1, "disabled"), np.dtype(dtype)
-            self.metadata = {"render_modes": []}
+            self.metadata = _shown(self.batch)
+            self.render_mode = _render_mode(self.batch, render_mode)
             self.observation_space, self.action_space = _spaces(self.batch, dtype)
 
         def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
@@ -408,7 +450,29 @@ def gymnasium_classes() -> tuple[type, type]:
                 infos,
             )
 
+        def render(self) -> np.ndarray | None:
+            """Return a picture of the environment."""
+            return None if self.render_mode is None else self.batch.picture()
+
     return Environments, Environment
+
+
+RENDER = "rgb_array"
+"""The render mode of Gymnasium that environments have."""
+
+
+def _shown(batch: Batch) -> dict[str, Any]:
+    """Return what Gymnasium is told about pictures."""
+    return {"render_modes": [RENDER], "render_fps": max(1, round(1.0 / batch.task.motion.dt))}
+
+
+def _render_mode(batch: Batch, mode: str | None) -> str | None:
+    """Return a render mode; an error for an unknown one, and for a task without a mechanism."""
+    if mode is not None:
+        if mode != RENDER:
+            raise unknown_name("render mode", str(mode), (RENDER,))
+        _ = batch.system
+    return mode
 
 
 def _options(options: dict | None) -> tuple[np.ndarray | None, dict | None]:
@@ -434,9 +498,9 @@ def register() -> None:
         )
 
 
-def _make(task: str, render_mode: str | None = None, **options: Any) -> Any:
+def _make(task: str, **options: Any) -> Any:
     return env(task, **options)
 
 
-def _make_many(task: str, num_envs: int = 1, render_mode: str | None = None, **options: Any) -> Any:
+def _make_many(task: str, num_envs: int = 1, **options: Any) -> Any:
     return env(task, num_envs, **options)

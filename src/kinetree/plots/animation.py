@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,43 @@ def snapshot(run: Trajectory, path: str | Path, *, time: float, size: tuple[int,
     with _style():
         stage.show(np.asarray(run.at(time)["poses"])[0], f"{run.system.mechanism.name}   t = {time:.2f} s")
         return save_picture(stage.figure, path, dpi=100, facecolor=PAPER)
+
+
+SAMPLES, AROUND = 12, 1.4
+"""Random positions that a camera is fitted to, and the factor of its distance to a mechanism with loops, whose further
+positions are unknown."""
+
+
+class Pictures:
+    """Pictures of one mechanism at positions as arrays of pixels, by a camera that is fitted to where it can be.
+
+    The camera follows a mechanism that floats.
+    """
+
+    def __init__(self, run: Trajectory, size: tuple[int, int] = (640, 480)) -> None:
+        """Fit a camera to a run, which may be a single sample, and to random positions of a tree on the ground."""
+        system, floats = run.system, run.system.mechanism.joints[0].kind in ("free", "planar")
+        q = run.q
+        if not floats and not system.closures:
+            rng = np.random.default_rng(0)
+            q = np.concatenate([q, [system.random_state(rng)[0] for _ in range(SAMPLES)]])
+        self.system, self.parameters = system, run.constant_parameters
+        self._stage = _Stage(scene(run[:1]), system.poses(q, parameters=self.parameters), size)
+        if floats or system.closures:
+            sight = self._stage.sight
+            farther = replace(sight.camera, distance=AROUND * sight.camera.distance)
+            self._stage.sight = replace(sight, camera=farther, follows=floats)
+
+    def pixels(self, q: Numbers, text: str) -> np.ndarray:
+        """Return the picture at coordinates q [nq], [height, width, 3] in uint8."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        with _style():
+            self._stage.show(self.system.poses(q, parameters=self.parameters), text)
+            canvas = FigureCanvasAgg(self._stage.figure)
+            self._stage.figure.set_facecolor(PAPER)
+            canvas.draw()
+            return np.array(canvas.buffer_rgba())[..., :3]
 
 
 def _writer(path: Path, fps: float) -> AbstractMovieWriter:
