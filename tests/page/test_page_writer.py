@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import html
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import kinetree as kt
 from browser import browser, needs_browser, opened
 from command_line import run as run_command
+from kinetree.page import kernel
 from kinetree.page.kernel import last_frame, page_kernel
 from tolerance import assert_close
 
@@ -72,11 +74,16 @@ def test_a_table_without_masses_has_a_page():
 
 @pytest.mark.parametrize("name", ["planar_2r", "four_bar"])
 def test_a_page_is_made_without_native_code(name, tmp_path, monkeypatch):
-    """Write the functions of a page, also with numbers as inputs, and find no code for this processor in the cache."""
+    """Write the functions of a page, also with numbers as inputs: the cache has them, and no code for this processor."""
     monkeypatch.setenv("KINETREE_CACHE_DIR", str(tmp_path))
     made = page_kernel(kt.load(name), 3e6, editable=True)
     assert made is not None and made["editable"] is not None
-    assert not list(tmp_path.iterdir())
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr(kernel, "wasm_module", None)  # it is not made twice
+    assert page_kernel(kt.load(name), 3e6 + 10.0, editable=True) == made
+    longer = kt.System(replace(kt.load(name).mechanism, description="another one"))
+    with pytest.raises(TypeError):
+        page_kernel(longer, 3e6, editable=True)
 
 
 def test_notebooks_show_a_page():

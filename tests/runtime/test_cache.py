@@ -140,7 +140,7 @@ def test_names_follow_all_that_matters(monkeypatch):
         cache.key(ARM, replace(request, dtype="float32"), "cpu"),
         cache.key(ARM, request, "another cpu"),
     ]
-    monkeypatch.setattr(cache, "source_hash", lambda: "changed")
+    monkeypatch.setattr(cache, "source_hash", lambda packages: "changed")
     keys.append(cache.key(ARM, request, "cpu"))
     assert len(set(keys)) == len(keys)
     drawn = replace(ARM, scenery=(Shape("sphere", (1.0,)),))

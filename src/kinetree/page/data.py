@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..formats.report import Report
 from ..formats.urdf_writer import urdf_template
 from ..model.axes import axis_labels, axis_names, rate_unit
 from ..model.mechanism import Mechanism, resolve_parts
-from ..model.parts import Joint, Placement
+from ..model.parts import Joint, Placement, Shape
 from ..plots.animation import even_frames, finite, floor_cell
 from ..plots.camera import FIELD, fit
 from ..plots.figures import COLORS
@@ -166,11 +166,14 @@ def system_data(
     system: System,
     *,
     q: object = None,
-    meshes: bool = False,
+    meshes: bool | Collection[str] = False,
     editable: bool = True,
     progress: Progress = lambda share: None,
 ) -> dict[str, Any]:
-    """Return the data of the page of a System: tables for JSON, with arrays."""
+    """Return the data of the page of a System: tables for JSON, with arrays.
+
+    `meshes` are the files of meshes that are drawn, True for all; others are left out.
+    """
     start = _first_position(system, q)
     data = _data(start, start["poses"], kernel=True, meshes=meshes, editable=editable, progress=progress)
     return data | {"title": system.mechanism.name}
@@ -203,13 +206,14 @@ def _data(
     poses: Numbers,
     *,
     kernel: bool,
-    meshes: bool,
+    meshes: bool | Collection[str],
     editable: bool = False,
     progress: Progress = lambda share: None,
 ) -> dict[str, Any]:
     """Return model, table, kernel, drawing and first state of a page; the view shows the poses [nt, nb, 4, 4]."""
     system = start.system
-    drawn = scene(start, read_shape if meshes else None, loose_cuts=True)
+    whole = start if isinstance(meshes, bool) else _with_meshes(start, meshes)
+    drawn = scene(whole, read_shape if meshes else None, loose_cuts=True)
     reached = poses if len(poses) > 1 else _reached(system, start, poses)
     values = system.mechanism.values(None if start.parameters is None else [float(x) for x in start.parameters])
     mechanism, lengths = free_lengths(system.mechanism) if kernel else (system.mechanism, ())
@@ -233,6 +237,18 @@ def _data(
     room = _room(mechanism, table=editable) - (DRAWING if meshes else len(pack(data)))
     functions = page_kernel(live, room, editable=editable, progress=progress) if kernel else None
     return data | {"table": table, "kernel": functions}
+
+
+def _with_meshes(start: Trajectory, files: Collection[str]) -> Trajectory:
+    """Return a run of the same mechanism without the meshes of other files: bodies may be drawn by their joints."""
+    m = start.system.mechanism
+
+    def kept(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+        return tuple(shape for shape in shapes if shape.kind != "mesh" or shape.file in files)
+
+    bodies = tuple(replace(body, shapes=kept(body.shapes)) for body in m.bodies)
+    system = System(replace(m, bodies=bodies, scenery=kept(m.scenery)), start.system.report)
+    return Trajectory(system, start.t, start.q, start.qd, parameters=start.parameters)
 
 
 def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -23,11 +23,13 @@ from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parameters import Expression, Parameter, names_in
 from ..model.parts import GROUND, Placement
 from ..model.topology import path
+from ..runtime import cache
 from ..runtime.singularity import weightless_joints
 from ..simulation.acting.point_forces import forces_of
 from ..simulation.acting.rates import Dynamics, measure_program
 from ..system import System
 from ..targets.wasm import wasm_module
+from .file import pack, unpack
 from .lengths import placements_program
 from .numerics import loop_closing_kernel, singular_values_kernel
 
@@ -248,6 +250,46 @@ def page_kernel(
     mechanism = system.mechanism
     if is_long(mechanism) or not system.nq:
         return None
+    room -= room % ROUND  # data that differ by a few characters have the same modules
+
+    def make() -> bytes:
+        return pack(_made_kernel(system, room, functions, editable, progress)).encode()
+
+    if not cache.of_shipped_kinds(mechanism) or not _ships(functions):
+        return _unpacked(make())
+    asked = repr((room, functions, editable, mechanism.source, mechanism.description))
+    return _unpacked(cache.fetch(cache.digest("page", mechanism.hash, asked, packages=SOURCES), make))
+
+
+ROUND = 1000.0
+"""The room of modules is a multiple of this [characters]."""
+SOURCES = (*cache.SOURCES, "analysis", "exporting", "formats", "page", "simulation")
+"""The packages whose source determines the modules, which are kept in the cache of compiled code."""
+
+
+def _ships(functions: Sequence[str] | None) -> bool:
+    """Return whether all algorithms of the modules are those of this package."""
+    return all(
+        ALGORITHMS[f.name].page.__module__.startswith("kinetree.")
+        for f in FUNCTIONS
+        if f.name in ALGORITHMS and (functions is None or f.name in functions)
+    )
+
+
+def _unpacked(content: bytes) -> dict[str, Any]:
+    """Return modules and what the page must know of them from their packed form."""
+    made = unpack(content.decode())
+    for part in (made, made["editable"]):
+        if part is not None:
+            part["wasm"] = bytes(part["wasm"])
+    return made
+
+
+def _made_kernel(
+    system: System, room: float, functions: Sequence[str] | None, editable: bool, progress: Progress
+) -> dict[str, Any]:
+    """Return what `page_kernel` does, made anew."""
+    mechanism = system.mechanism
     frame = last_frame(mechanism)
     wasm, names = _fitting(system, frame, room, functions, lambda share: progress((0.5 if editable else 1.0) * share))
     size = _size(wasm)

@@ -115,11 +115,11 @@ def _absolute(variable: str) -> Path | None:
 
 
 @cache
-def source_hash() -> str:
-    """Return a digest of the source files that determine the compiled code."""
+def source_hash(packages: tuple[str, ...] = SOURCES) -> str:
+    """Return a digest of the source files of packages, by default those that determine the compiled code."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for package in SOURCES:
+    for package in packages:
         for path in sorted(x for x in (root / package).rglob("*") if x.suffix in (".py", ".ll")):
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
@@ -130,9 +130,9 @@ def key(mechanism: Mechanism, request: Request, target: str) -> str:
     return digest(mechanism.motion_hash, repr(request), target)
 
 
-def digest(*parts: str) -> str:
-    """Return the name of code that this source makes from some texts."""
-    return hashlib.sha256("\n".join((*parts, source_hash())).encode()).hexdigest()
+def digest(*parts: str, packages: tuple[str, ...] = SOURCES) -> str:
+    """Return the name of code that the source of these packages makes from some texts."""
+    return hashlib.sha256("\n".join((*parts, source_hash(packages))).encode()).hexdigest()
 
 
 def fetch(name: str, make: Callable[[], bytes]) -> bytes:
@@ -234,10 +234,11 @@ def code_key(mechanism: Mechanism, request: Request, program: Callable[[], Progr
     The key of a mechanism covers only the sources of this package. With algorithms or kinds from elsewhere, the key is
     the hash of the arithmetic.
     """
-    if ALGORITHMS[request.name].page.__module__.startswith("kinetree.") and _of_shipped_kinds(mechanism):
+    if ALGORITHMS[request.name].page.__module__.startswith("kinetree.") and of_shipped_kinds(mechanism):
         return key(mechanism, request, fingerprint)
     return digest(program().hash, request.dtype, fingerprint)
 
 
-def _of_shipped_kinds(mechanism: Mechanism) -> bool:
+def of_shipped_kinds(mechanism: Mechanism) -> bool:
+    """Return whether the source of this package determines the kinds of all joints and loops."""
     return all(is_shipped(x.kind) for x in mechanism.joints) and all(shipped_loop(x.kind) for x in mechanism.loops)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
@@ -39,3 +40,14 @@ def test_wrong_options_are_refused(tmp_path, capsys):
     assert run("studio", "planar_r2", "--no-browser") == 2
     assert "no library mechanism 'planar_r2'" in capsys.readouterr().err
     assert run("studio", "planar_2r", "--no-browser", "--port", "70000") == 2
+
+
+def test_roots_are_those_of_later_files(tmp_path, monkeypatch):
+    """Give a folder of packages with the mechanism of the library that the studio begins with: it starts."""
+    asked: list[tuple] = []
+    made = SimpleNamespace(address="http://127.0.0.1:1/", run=lambda: None)
+    monkeypatch.setattr("kinetree.apps.studio.server.listen", lambda *given: asked.append(given) or made)
+    command = ("studio", "--no-browser", "--folder", str(tmp_path), "--root", str(tmp_path))
+    assert run(*command) == 0
+    first, folder, port = asked[0]
+    assert first().mechanism.name == "stanford" and folder.packages == (tmp_path.resolve(),) and port is None

@@ -46,7 +46,7 @@ def test_faults_of_uploaded_files_are_located(studio):
     assert "kinetree-" not in str(error.value)
 
 
-STL = b"solid box\nendsolid box\n"
+STL = b"solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid a\n"
 MESHES = [
     ("meshes/box.stl", True), ("package://meshes/box.stl", True), ("/etc/hostname", False), ("meshes/none.stl", False),
     ("file:///etc/hostname", False), ("../../etc/hostname", False), ("package://../etc/passwd", False),
@@ -57,14 +57,30 @@ MESHES = [
 def test_meshes_are_those_of_the_upload(studio, mesh, drawn, monkeypatch):
     """Refer to a mesh among the uploaded files, which is drawn, and to files of this machine, which are not read."""
     pytest.importorskip("trimesh")
-    seen: list[bool] = []
+    seen: list[set[str]] = []
     monkeypatch.setattr(
         "kinetree.apps.studio.tabs.system_data",
         lambda system, **options: seen.append(options["meshes"]) or {"title": "x"},
     )
     visual = f'<visual><geometry><mesh filename="{mesh}"/></geometry></visual>'
-    open_file(studio, uploads=[file("a.urdf", URDF.format(name="x", visual=visual)), file("meshes/box.stl", STL)])
-    assert seen == [drawn]
+    model = file("a.urdf", URDF.format(name="x", visual=visual))
+    found = open_file(studio, uploads=[model, file("meshes/box.stl", STL)])
+    assert [bool(files) for files in seen] == [drawn]
+    assert drawn or found["report"][0]["text"].endswith("is not drawn: its file is not here")
+
+
+def test_a_missing_mesh_drops_only_itself(studio):
+    """Refer to a mesh that is there, to one that is not and to a broken one: the first is drawn, the others are named."""
+    pytest.importorskip("trimesh")
+    visual = "".join(
+        f'<visual><geometry><mesh filename="meshes/{name}.stl"/></geometry></visual>' for name in ("box", "none", "bad")
+    )
+    model = file("a.urdf", URDF.format(name="x", visual=visual))
+    found = open_file(studio, uploads=[model, file("meshes/box.stl", STL), file("meshes/bad.stl", "nothing")])
+    assert found["report"][0]["text"] == "2 meshes: none.stl, bad.stl are not drawn: its file is not here"
+    without = open_file(studio, uploads=[file("a.urdf", URDF.format(name="x", visual=""))])
+    counts = [x["data"]["scene"]["ranges"][0][1] for x in (found, without)]
+    assert counts[0] > 0 and counts[0] != counts[1]
 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><robot name="&b;"/>'

@@ -23,7 +23,7 @@ from ...errors import InputError, KinetreeError, brief, unknown_name
 from ...page.file import fingerprint, pack
 from ...page.writer import served_page
 from .actions import ACTIONS
-from .actions.files import open_file, open_lesson, open_library
+from .actions.files import drawable, open_file, open_lesson, open_library
 from .tabs import Cancelled, Folder, Studio, Tab, Tabs, open_system
 
 if TYPE_CHECKING:
@@ -216,7 +216,8 @@ def _page(served: Served, source: str) -> tuple[str, str]:
     if source in served.kept:
         studio.tab.system, studio.tab.data = served.kept[source].system, served.kept[source].data
     elif not source:
-        open_system(studio, served.first())
+        first = served.first()
+        open_system(studio, first, meshes=drawable(first.mechanism)[0])
     else:
         OPENERS.get(where, open_file)(studio, name)
     if where in ("", *OPENERS):

@@ -9,7 +9,7 @@ import secrets
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -51,16 +51,18 @@ def plain_path(name: object) -> PurePosixPath:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder; `root` is its real path."""
+    """A folder; `root` is its real path, `packages` are other folders in which meshes of its models may be."""
 
     root: Path
+    packages: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, path: str | Path) -> Folder:
-        """Return the folder of a path, which must exist."""
-        if not os.path.isdir(path):
-            raise InputError(f"{path}: no such folder; create it, or choose another one")
-        return cls(Path(path).resolve())
+    def of(cls, path: str | Path, packages: Sequence[Path] = ()) -> Folder:
+        """Return the folder of a path, which must exist, as must those of packages."""
+        for each in (path, *packages):
+            if not os.path.isdir(each):
+                raise InputError(f"{each}: no such folder; create it, or choose another one")
+        return cls(Path(path).resolve(), tuple(each.resolve() for each in packages))
 
     def models(self) -> list[str]:
         """Return the model files in the folder, and in folders inside of it, as relative paths."""
@@ -247,12 +249,12 @@ class Tabs:
 
 
 def open_system(
-    studio: Studio, system: System, *, q: object = None, meshes: bool = False, source: str = ""
+    studio: Studio, system: System, *, q: object = None, meshes: bool | Collection[str] = False, source: str = ""
 ) -> dict[str, object]:
     """Show a System in the tab and return {"data": ...}, which the page passes to `app.open`.
 
     `source` is where the address of the page opens it again: "library/NAME" or "folder/NAME", "" for nowhere; that of
-    lessons is "lesson/NAME".
+    lessons is "lesson/NAME". `meshes` are those of `system_data`.
     """
     return show(studio, system, system_data(system, q=q, meshes=meshes, progress=studio.report), source=source)
 

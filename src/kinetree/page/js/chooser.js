@@ -18,12 +18,15 @@ const LARGEST = 24e6; // [bytes] of all of them: as studio/uploads.py accepts th
 // Call an action that opens a mechanism, and show it. Refusals are shown by say(text).
 async function open(app, what, action, args, say, given) {
   const made = await openMade(app, what, action, args, { say, given });
-  const suspects = (made?.found.report || []).filter((entry) => entry.sort === "suspect" || entry.sort === "dropped");
-  if (suspects.length)
-    made.app.say(
-      `${suspects.length === 1 ? "One remark" : `${suspects.length} remarks`} on ${what}: ${suspects[0].text}`,
-      { calm: true },
-    );
+  const report = made?.found.report || [];
+  const [suspects, dropped] = ["suspect", "dropped"].map((sort) => report.filter((entry) => entry.sort === sort));
+  const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+  const remarks = [
+    ...(suspects.length ? [`${count(suspects.length, "remark")} on ${what}, first: ${suspects[0].text}.`] : []),
+    ...(dropped.length ? [`${count(dropped.length, "part")} of the file were left out.`] : []),
+    ...(suspects.length + dropped.length > 1 ? ["The mode Model has them all under Checks."] : []),
+  ];
+  if (remarks.length) made.app.say(remarks.join(" "), { calm: true });
 }
 
 export const openLibrary = (app, name, say = app.say) => open(app, name, "open_library", { name }, say);

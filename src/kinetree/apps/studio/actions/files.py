@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files as resources
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from .... import library
@@ -17,6 +18,7 @@ from ....joints import kind
 from ....loading import load
 from ....model.mechanism import Mechanism
 from ....model.parts import GROUND
+from ....page.mesh_files import read_mesh
 from ....page.writer import data_page
 from ... import lessons as taught
 from ...lessons import lesson_content
@@ -59,21 +61,25 @@ def save_file(
 
 def _opened(studio: Studio, file: Path, root: Path, base: str, source: str = "") -> dict[str, object]:
     """Read a file, with the names in messages relative to its folder."""
-    urdf: dict[str, Any] = {"base": base, "roots": (root,)} if _is_urdf(file) else {}
+    roots = (root, *(studio.folder.packages if source else ()))  # files of the reader's own may use the packages
+    urdf: dict[str, Any] = {"base": base, "roots": roots} if is_urdf(file) else {}
     try:
         system = load(file, **urdf)
-        found = open_system(studio, system, meshes=drawable(system.mechanism, root), source=source)
+        meshes, missing = drawable(system.mechanism, roots)
+        found = open_system(studio, system, meshes=meshes, source=source)
     except ModelError as error:
         raise InputError(_relative(str(error), root)) from None
     report = [{"sort": e.sort, "text": _relative(e.text, root), "line": e.line} for e in system.report.entries]
-    return {**found, "name": file.relative_to(root).as_posix(), "report": report}
+    notes = [{"sort": "suspect", "text": missing, "line": None}] if missing else []
+    return {**found, "name": file.relative_to(root).as_posix(), "report": notes + report}
 
 
 def _relative(text: str, root: Path) -> str:
     return text.replace(f"{root}/", "").replace(f"{root}\\", "")
 
 
-def _is_urdf(file: Path) -> bool:
+def is_urdf(file: Path) -> bool:
+    """Return whether a model file is read as URDF."""
     if file.suffix.lower() != ".xml":
         return file.suffix.lower() == ".urdf"
     from ....formats.xml import read_xml
@@ -81,14 +87,39 @@ def _is_urdf(file: Path) -> bool:
     return read_xml(file).tag != "mujoco"
 
 
-def drawable(mechanism: Mechanism, root: Path) -> bool:
-    """Return whether a mechanism has meshes, and each of them is a file inside of a folder that trimesh can read."""
+def drawable(mechanism: Mechanism, roots: Sequence[Path] | None = None) -> tuple[set[str], str]:
+    """Return the files of meshes that are drawn, and a sentence about the others, empty if there are none.
+
+    Files outside of the folders `roots` are not read; None for no such bound.
+    """
     parts = [shape for body in mechanism.bodies for shape in body.shapes] + list(mechanism.scenery)
-    paths = [shape.file for shape in parts if shape.kind == "mesh" and shape.role == "visual"]
-    if not paths or find_spec("trimesh") is None:
-        return False
-    real = [Path(path).resolve() for path in paths]
-    return all(path.is_relative_to(root) and path.is_file() for path in real)
+    paths = dict.fromkeys(str(shape.file) for shape in parts if shape.kind == "mesh" and shape.role == "visual")
+    if not paths:
+        return set(), ""
+    if find_spec("trimesh") is None:
+        return set(), "meshes are not drawn without trimesh; install it with: pip install 'kinetree[studio]'"
+    drawn, reasons = set(), dict[str, str]()
+    for path in paths:
+        real = Path(path).resolve()
+        if roots is not None and not any(real.is_relative_to(root) for root in roots):
+            reasons[path] = "its file is not here"
+            continue
+        try:
+            read_mesh(path)
+            drawn.add(path)
+        except InputError as error:
+            reasons[path] = "its file is not here" if not real.is_file() else str(error)
+    return drawn, _about_missing(reasons)
+
+
+def _about_missing(reasons: Mapping[str, str]) -> str:
+    """Return a sentence about meshes that are not drawn, with the reason of the first one."""
+    if not reasons:
+        return ""
+    names = [PurePosixPath(path).name for path in reasons]
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    what = "the mesh" if len(names) == 1 else f"{len(names)} meshes:"
+    return f"{what} {listed} {'is' if len(names) == 1 else 'are'} not drawn: {next(iter(reasons.values()))}"
 
 
 # --- The page of a tab as one file ---

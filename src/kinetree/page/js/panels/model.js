@@ -274,14 +274,23 @@ const WORDS = {
   note: "Note",
 };
 
+const MINOR = new Set(["read", "changed", "dropped"]); // of the import: they are folded
+
 // What the reader of the file and the doctor found: computed when the page was written, and again in the studio.
 function buildChecks(app) {
   const list = el("ul", { class: "remarks" });
   const message = el("p", { class: "hint", role: "status" });
-  const show = (notes) =>
-    list.replaceChildren(
-      ...notes.map(({ level, text }) => el("li", { class: level, text: `${WORDS[level]}: ${text}` })),
+  const others = el("details", { class: "remarks" });
+  const line = ({ level, text }) => el("li", { class: level, text: `${WORDS[level]}: ${text}` });
+  const show = (notes) => {
+    const minor = notes.filter(({ level }) => MINOR.has(level));
+    list.replaceChildren(...notes.filter(({ level }) => !MINOR.has(level)).map(line));
+    others.hidden = !minor.length;
+    others.replaceChildren(
+      el("summary", { text: `${minor.length} more on what was read, changed and left out` }),
+      el("ul", {}, minor.map(line)),
     );
+  };
   show(app.data.table.notes);
   if (!app.data.table.notes.length) message.textContent = "No remarks.";
   if (app.model.loops.length)
@@ -316,7 +325,7 @@ function buildChecks(app) {
       }
     },
   });
-  return section("Checks", list, message, ...(server ? [el("div", { class: "buttons" }, again)] : []));
+  return section("Checks", list, others, message, ...(server ? [el("div", { class: "buttons" }, again)] : []));
 }
 
 function buildFiles(app) {
