@@ -113,7 +113,7 @@ def test_save_refuses_what_it_cannot_write(tmp_path):
     """Save under another suffix, something else, and in a missing folder, and read what to do."""
     arm = kt.load("planar_2r")
     with pytest.raises(
-        kt.InputError, match=r"arm.obj: mechanisms are written as .toml, .urdf or .xml \(MJCF\), not as '.obj'"
+        kt.InputError, match=r"arm.obj: mechanisms are written as .toml, .urdf, .xml \(MJCF\) or .sdf, not as '.obj'"
     ):
         kt.save(arm, tmp_path / "arm.obj")
     with pytest.raises(kt.InputError, match="mechanism is 5; expected a Mechanism or a System"):

@@ -6,18 +6,21 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from . import library
 from ._support.atomic import replacing
-from .errors import InputError, ModelError, unknown_name
+from .errors import InputError, ModelError, unknown_name, warn_caller
 from .formats import KNOWN, read
 from .formats.contact_shapes import contacts_from_shapes
 from .formats.dh import mechanism_from_dh
 from .formats.mjcf_writer import write_mjcf
 from .formats.pairs import mechanism_from_pairs
 from .formats.report import Report, report_tolerated
+from .formats.sdf_writer import write_sdf
+from .formats.series import acting_losses
 from .formats.toml_writer import write_toml
 from .formats.urdf_writer import write_urdf
 from .library.chains import chain_mechanism, n_four_bars_mechanism, rod_mechanism, rope_mechanism
@@ -40,12 +43,12 @@ def load(
     lenient: bool | None = None,
     contacts: bool = False,
 ) -> System:
-    """Return the System of a library name, or of a file: .toml, .urdf, .xml (URDF or MJCF) or .csv.
+    """Return the System of a library name, or of a file: .toml, .urdf, .sdf, .xml (URDF or MJCF) or .csv.
 
-    For URDF: base="free" lets the root link float, and `roots` are the folders searched for the package:// paths of
-    meshes. For URDF and MJCF: fixed="keep" keeps the children of fixed joints as bodies of their own. MJCF requires
-    mujoco; contacts=True reads the contacts of its geoms with planes and height fields of the world. For .toml and
-    .csv: lenient=True accepts physically impossible inertias, which are always accepted for URDF and MJCF. The System's
+    For URDF and SDF: base="free" lets the root link float, and `roots` are the folders searched for the package://
+    paths of meshes. For URDF, SDF and MJCF: fixed="keep" keeps the children of fixed joints as bodies. MJCF
+    requires mujoco; contacts=True reads the contacts of its geoms with planes and height fields of the world. For .toml
+    and .csv: lenient=True accepts physically impossible inertias, which the other formats always accept. The System's
     `report` lists the content of the file and all that was changed, dropped or tolerated.
     """
     if not isinstance(model, str | os.PathLike):
@@ -87,27 +90,55 @@ def contacts_of(
     )
 
 
-def save(mechanism: Mechanism | System, path: str | Path) -> Path:
-    """Write a mechanism, or that of a System, to a file that `load` can read; return the path.
+def save(mechanism: Mechanism | System, path: str | Path) -> Report:
+    """Write a mechanism, or that of a System, to a file that `load` can read: .toml, .urdf, .xml (MJCF) or .sdf.
 
-    Native .toml has a place for every part. URDF (.urdf) has none for gravity, shapes and contacts, which are left out,
-    and none for loops, springs and couplings: mechanisms with these are refused. MJCF (.xml) has gravity, armatures,
-    springs, actuators, keyframes, couplings, and loops of the kinds spherical and fixed; a comment on top of the file
-    lists what is left out.
+    Returns a report of what the format has no place for; `load` takes the report as the path of its file. Native .toml
+    has a place for every part, and the other files list the same losses in a comment on top. A warning names parts
+    that act on the motion and are left out.
     """
+    report = write(mechanism, path)
+    if lost := acting_losses(report):
+        more = f", and {len(lost) - 3} more" if len(lost) > 3 else ""
+        warn_caller(
+            f"{path} moves differently: {', '.join(lost[:3])}{more} are left out, for which only .toml has a place"
+        )
+    return report
+
+
+def write(mechanism: Mechanism | System, path: str | Path) -> Report:
+    """Write as `save` does, without a warning."""
     found = getattr(mechanism, "mechanism", mechanism)
     if not isinstance(found, Mechanism):
         what = f"mechanism is {repr(mechanism)[:80]}"
         raise InputError(f"{what}; expected a Mechanism or a System; runs have run.save(path)")
     path = Path(path)
-    write = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf}.get(path.suffix.lower())
-    if write is None:
+    writer = {".toml": _toml, ".urdf": write_urdf, ".xml": write_mjcf, ".sdf": _sdf}.get(path.suffix.lower())
+    if writer is None:
         what = repr(path.suffix or "a name without suffix")
-        raise InputError(f"{path}: mechanisms are written as .toml, .urdf or .xml (MJCF), not as {what}")
-    text = write(found)
+        raise InputError(f"{path}: mechanisms are written as .toml, .urdf, .xml (MJCF) or .sdf, not as {what}")
+    text, report = writer(found)
     with replacing(path) as written:
         written.write_text(text, encoding="utf-8")
-    return path
+    report.file = str(path)
+    report.entries = [replace(entry, file=report.file) for entry in report.entries]
+    return report
+
+
+def _toml(mechanism: Mechanism) -> tuple[str, Report]:
+    return write_toml(mechanism), Report(mechanism.name)
+
+
+def _sdf(mechanism: Mechanism) -> tuple[str, Report]:
+    """Return SDF, in which loops close at the position of the file: an assembled one."""
+    if not mechanism.loops:
+        return write_sdf(mechanism)
+    try:
+        q = System(mechanism).assemble()
+    except (InputError, ModelError):  # it does not close
+        return write_sdf(mechanism)
+    slices = zip(mechanism.joints, mechanism.q_slices, strict=True)
+    return write_sdf(mechanism, {joint.name: tuple(map(float, q[own])) for joint, own in slices})
 
 
 def _plain(mechanism: Mechanism) -> System:

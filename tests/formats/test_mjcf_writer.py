@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given
 
 import kinetree as kt
 from kinetree import ModelError, System
-from kinetree.formats.mjcf_writer import mjcf_of, write_mjcf
+from kinetree.formats.mjcf import read_mjcf_text
+from kinetree.formats.mjcf_writer import write_mjcf
 from kinetree.model import Coupling, ForceElement, Frame, Joint, Keyframe, Limits, Loop, Mechanism, Placement, Shape
 from kinetree.model.drives import Actuator
 from strategies import State, examples, moving_mechanisms, random_mechanism
@@ -27,7 +29,7 @@ def reread(system: System, tmp_path) -> System:
 
 def by_mujoco(system: System, q, qd, qdd) -> tuple[dict, np.ndarray]:
     """Return positions of bodies, and torques by joint name, of MuJoCo's inverse dynamics of the text."""
-    model = mujoco.MjModel.from_xml_string(write_mjcf(system.mechanism))
+    model = mujoco.MjModel.from_xml_string(write_mjcf(system.mechanism)[0])
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     data = mujoco.MjData(model)
     for joint, own, dofs in zip(system.joints, system.mechanism.q_slices, system.mechanism.v_slices, strict=True):
@@ -138,13 +140,13 @@ def test_parts_of_an_arm_return(tmp_path):
 
 def test_what_is_left_out_is_listed():
     """Read the comment on top of a file: limits, meshes and friction that differ."""
-    text, report = mjcf_of(equipped().mechanism)
+    text, report = write_mjcf(equipped().mechanism)
     lost = [e.text for sort in ("dropped", "changed") for e in report.of(sort)]
     assert "the limit of velocity of joint 'joint1'" in lost
     assert "the limit of joint 'joint3' at one end alone" in lost
     assert any(x.startswith("the mesh 'a.stl'") for x in lost)
     assert any("frictionloss also holds at rest" in x for x in lost)
-    assert all(x in write_mjcf(equipped().mechanism) for x in lost)
+    assert all(x in text for x in lost)
     assert text.startswith("<?xml")
 
 
@@ -152,7 +154,7 @@ def test_fixed_joints_have_no_names():
     """Read in the report which joints come back under the names of their bodies."""
     arm = kt.load("planar_2r").mechanism
     weld = replace(arm.joints[1], kind="fixed", name="weld", damping=(), friction=(), armature=(), limits=Limits())
-    _, report = mjcf_of(replace(arm, joints=(arm.joints[0], weld)))
+    _, report = write_mjcf(replace(arm, joints=(arm.joints[0], weld)))
     assert f"fixed joints have no names: 'weld' is read as {weld.child!r}" in [e.text for e in report.of("changed")]
 
 
@@ -176,18 +178,60 @@ def test_free_bodies(tmp_path):
     assert_close(again.inverse_dynamics(q, qd, qd), arm.inverse_dynamics(q, qd, qd), 1e-11, "torques")
 
 
-@pytest.mark.parametrize(("name", "message"), [
-    ("four_bar", "four_bar has loops of the kinds revolute, for which MJCF has no place.*write it as .toml"),
-])  # fmt: skip
-def test_what_mjcf_has_no_place_for_is_refused(name, message):
-    """Write mechanisms with other loops and forces, and read what MJCF lacks and what to do."""
-    with pytest.raises(ModelError, match=message):
-        write_mjcf(kt.load(name).mechanism)
+def test_what_mjcf_has_no_place_for_is_reported():
+    """Write mechanisms with other loops, forces and contacts, and read in the report what is left out."""
+    _, report = write_mjcf(kt.load("charmie_torso").mechanism)
+    assert "spring_damper 'spring_5', which acts on the motion" in [e.text for e in report.of("dropped")]
+    assert "7 parts act on the motion and are left out: spring_damper" in str(report)
+    _, report = write_mjcf(kt.load("mecanum_base").mechanism)
+    assert any(e.text.startswith("rolling_rollers loop") for e in report.of("dropped"))
+
+
+def test_a_revolute_loop_is_two_connects(tmp_path):
+    """Write a hinge that closes a loop as two points on its axis, and read one revolute loop again."""
+    bars = kt.load("four_bar")
+    report = kt.save(bars, tmp_path / "bars.xml")
+    assert Path(report).read_text().count("<connect") == 2
+    again = kt.load(report)
+    assert [loop.kind for loop in again.mechanism.loops] == ["revolute"]
+    assert "are one revolute loop: two points are on its axis" in str(again.report)
+    q = bars.assemble()
+    tau = np.array([0.3, 0.0, 0.0])
+    found = again.forward_dynamics(q, 0.0 * q, tau)
+    expected = bars.forward_dynamics(q, 0.0 * q, tau)
+    assert_close(found, expected, 1e-10 * np.abs(expected).max(), "accelerations")
+
+
+POINTS = """<mujoco><worldbody><body name="a"><freejoint/><geom size="0.1" mass="1"/>
+<site name="a1"/><site name="a2" pos="0 0 1"/></body><body name="b"><freejoint/><geom size="0.1" mass="1"/>
+<site name="b1"/><site name="b2" pos="0.6 0 {}"/></body></worldbody><equality>
+<connect name="one" site1="a1" site2="b1"/><connect name="two" site1="b2" site2="a2"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize(("height", "kinds"), [(0.8, ["revolute"]), (2.0, ["spherical", "spherical"])])
+def test_two_points_make_a_hinge_where_their_distances_agree(height, kinds):
+    """Read two connects, given from both sides, as a hinge; keep them where no hinge fits their distances."""
+    mechanism, _ = read_mjcf_text(POINTS.format(height))
+    assert [loop.kind for loop in mechanism.loops] == kinds
 
 
 def test_bodies_without_mass_are_refused():
     """Write a joint that moves nothing, and read the remedy."""
     arm = kt.load("planar_2r").mechanism
-    light = replace(arm, bodies=(replace(arm.bodies[0], mass=0.0, inertia=(0.0,) * 6), arm.bodies[1]))
-    with pytest.raises(ModelError, match="has no mass, and MuJoCo takes no such bodies on joints"):
+    light = replace(arm, bodies=(arm.bodies[0], replace(arm.bodies[1], mass=0.0, inertia=(0.0,) * 6)))
+    with pytest.raises(ModelError, match="moves nothing with mass, and MuJoCo takes no body such as"):
         write_mjcf(light)
+
+
+def test_joints_of_massless_bodies_are_joints_of_the_next_body(tmp_path):
+    """Write a chain with massless bodies between its joints, and find the motion of the body that has mass."""
+    chain = random_mechanism(["revolute", "prismatic", "revolute", "revolute"], [-1, 0, 1, 2], 7)
+    light = replace(chain, bodies=tuple(
+        replace(b, mass=0.0, inertia=(0.0,) * 6) if k in (0, 1) else b for k, b in enumerate(chain.bodies)
+    ))  # fmt: skip
+    arm = System(light)
+    again = kt.load(kt.save(arm, tmp_path / "light.xml"))
+    q, qd, qdd = np.linspace(0.4, -1.1, 12).reshape(3, 4)
+    tau = arm.inverse_dynamics(q, qd, qdd)
+    assert_close(again.inverse_dynamics(q, qd, qdd), tau, 1e-12 * np.abs(tau).max(), "torques")
+    assert_close(again.pose(q, "tool"), arm.pose(q, "tool"), 1e-12, "pose")

@@ -12,7 +12,7 @@ from functools import cached_property
 from math import atan2, hypot
 from typing import Any
 
-from .scalars import Scalar, cos, is_number, sin, snap
+from .scalars import NOISE, Scalar, cos, is_number, sin, snap
 from .vectors import IDENTITY, Matrix, Vector, matmul, symmetric, times, to_matrix, to_vector, transpose
 
 
@@ -157,17 +157,16 @@ def from_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Matrix:
     return snap_to_axes((about(2, yaw) @ about(1, pitch) @ about(0, roll)).matrix())
 
 
-UPRIGHT = 1e-9
-"""The cosine of the pitch below which roll and yaw are about one axis."""
-
-
 def rpy_of(rotation: Sequence[Scalar]) -> tuple[float, float, float]:
-    """Return roll, pitch and yaw of a rotation [rad]; yaw is zero where roll and yaw are about one axis."""
-    (xx, _, _), (yx, yy, yz), (zx, zy, zz) = ([float(x) for x in row] for row in rotation)
-    flat = hypot(xx, yx)
-    if flat < UPRIGHT:
-        return atan2(-yz, yy), atan2(-zx, flat), 0.0
-    return atan2(zy, zz), atan2(-zx, flat), atan2(yx, xx)
+    """Return roll, pitch and yaw of a rotation [rad]; yaw is zero where roll and yaw are about one axis.
+
+    The roll is that of the rotation without its yaw, so that the three make the rotation again to rounding, however
+    near to one another their axes are.
+    """
+    (xx, xy, xz), (yx, yy, yz), (zx, _, _) = ([float(x) for x in row] for row in rotation)
+    yaw = 0.0 if hypot(xx, yx) < NOISE else atan2(yx, xx)
+    c, s = cos(yaw), sin(yaw)
+    return atan2(s * xz - c * yz, c * yy - s * xy), atan2(-zx, c * xx + s * yx), yaw
 
 
 def from_axis_angle(axis: Vector, angle: Scalar) -> Matrix:

@@ -9,7 +9,7 @@ from ..errors import Advice, ModelError
 from ..model.mechanism import Mechanism
 from .report import Report
 
-KNOWN = ".toml, .urdf, .xml or .csv"
+KNOWN = ".toml, .urdf, .xml, .sdf or .csv"
 
 
 def read(
@@ -21,10 +21,10 @@ def read(
     lenient: bool | None = None,
     contacts: bool = False,
 ) -> tuple[Mechanism, Report]:
-    """Read .toml (native), .urdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
+    """Read .toml (native), .urdf, .sdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
 
-    `base`, `fixed` and `roots` are for URDF, `fixed` also for MJCF. `lenient` is for .toml and .csv, where it overrides
-    the setting in the file; the other formats are always read leniently. `contacts` is for MJCF.
+    `base`, `fixed` and `roots` are for URDF and SDF, `fixed` also for MJCF. `lenient` is for .toml and .csv, where it
+    overrides the setting in the file; the other formats are always read leniently. `contacts` is for MJCF.
     """
     path = Path(path)
     if not os.path.isfile(path):  # unlike Path.is_file, it does not raise for names that are too long
@@ -36,7 +36,9 @@ def read(
         from .mjcf import read_mjcf
 
         if base != "fixed" or roots:
-            what = Advice(*(f"{names} are options of URDF files" for names in ("base and roots", "--base and --root")))
+            what = Advice(
+                *(f"{names} are options of URDF and SDF files" for names in ("base and roots", "--base and --root"))
+            )
             raise ModelError(what, file=path, remedy="leave them out")
         return read_mjcf(path, fixed=fixed, contacts=contacts)
     if contacts:
@@ -49,9 +51,13 @@ def read(
         from .urdf import read_urdf
 
         return read_urdf(path, base=base, fixed=fixed, roots=roots)
+    if suffix == ".sdf":
+        from .sdf import read_sdf
+
+        return read_sdf(path, base=base, fixed=fixed, roots=roots)
     if base != "fixed" or fixed != "merge" or roots:
         given = "base, fixed and roots", "--base, --fixed and --root"
-        what = Advice(*(f"{names} are options of URDF files" for names in given))
+        what = Advice(*(f"{names} are options of URDF and SDF files" for names in given))
         raise ModelError(what, file=path, remedy="leave them out")
     if suffix == ".toml":
         from .toml import read_toml

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .. import joints as joint_kinds
@@ -20,7 +20,8 @@ from ..algebra.vectors import (
     to_moments,
 )
 from ..model.parameters import plain_number
-from ..model.parts import GROUND, Body, Frame, Joint, Placement, Shape, compose, place_body
+from ..model.parts import GROUND, Body, Frame, Joint, Loop, Placement, Shape, compose, place_body
+from .report import Report
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Merged:
     hidden: tuple[str, ...]
     ground_shapes: tuple[Shape, ...]
 
+    @property
+    def carriers(self) -> dict[str, Frame]:
+        """The frame of each body that was merged, in the body that carries it."""
+        return {weld.body: frame for weld, frame in zip(self.welds, self.frames, strict=False)}
+
 
 def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
     """Return the tree with all fixed joints merged; a body that is the child of no joint is fixed to the ground.
@@ -74,6 +80,22 @@ def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
         hidden=tuple(w.joint for w in held if w.joint in taken),
         ground_shapes=_shapes([place_body(p, b) for p, b in members.get(GROUND, [])]),
     )
+
+
+def move_loops(loops: Iterable[Loop], where: Mapping[str, Frame], report: Report) -> list[Loop]:
+    """Return loops between the bodies that carry those of the file; one within a body is reported as dropped."""
+    out = []
+    for loop in loops:
+        ends = {"a": (loop.body_a, loop.placement_a), "b": (loop.body_b, loop.placement_b)}
+        for end, (body, placement) in ends.items():
+            if body in where:
+                ends[end] = where[body].body, compose(where[body].placement, placement)
+        (body_a, a), (body_b, b) = ends.values()
+        if body_a == body_b:
+            report.dropped(f"the loop {loop.name!r}: both its ends are on {body_a!r}")
+        else:
+            out.append(replace(loop, body_a=body_a, body_b=body_b, placement_a=a, placement_b=b))
+    return out
 
 
 def combine_bodies(members: Sequence[tuple[Placement, Body]]) -> Body:

@@ -23,9 +23,9 @@ from ..model.contacts import Contact
 from ..model.drives import Actuator, Keyframe
 from ..model.mechanism import Mechanism
 from ..model.part_fields import free_name
-from ..model.parts import GROUND, ForceElement, Frame, Joint, Loop, Placement, Shape, compose
+from ..model.parts import GROUND, ForceElement, Frame, Joint, Placement, Shape, compose
 from .contact_shapes import read_contacts, read_shapes
-from .merging import merge_fixed
+from .merging import merge_fixed, move_loops
 from .mjcf_parts import (
     BALL,
     FREE,
@@ -162,11 +162,10 @@ def _mechanism(given: Import, name: str, file: str, fixed: str, contacts: bool) 
     bodies, joints, frames = read_tree(given, shapes)
     joints = _undisturbed(given, joints, bits)
     loops, couplings = read_equalities(given)
-    scenery = shapes.get(0, ())
+    scenery, carriers = shapes.get(0, ()), {}
     if fixed == "merge":
-        bodies, joints, frames, loops, scenery, touching = _merged(
-            given, bodies, joints, frames, loops, scenery, touching
-        )
+        bodies, joints, frames, carriers, scenery, touching = _merged(given, bodies, joints, frames, scenery, touching)
+    loops = move_loops(loops, carriers, given.report)
     actuators = read_actuators(given)
     gravity = vector(given.model.opt.gravity)
     if given.model.opt.disableflags & bits.mjDSBL_GRAVITY:
@@ -177,7 +176,7 @@ def _mechanism(given: Import, name: str, file: str, fixed: str, contacts: bool) 
         bodies,
         joints,
         frames=frames,
-        loops=_between_two(given, loops),
+        loops=loops,
         couplings=couplings,
         gravity=gravity,
         scenery=scenery,
@@ -201,7 +200,7 @@ def _undisturbed(given: Import, joints: list[Joint], bits: Any) -> list[Joint]:
     return joints
 
 
-def _merged(given: Import, bodies, joints, frames: list[Frame], loops: list[Loop], scenery, touching: list[Contact]):
+def _merged(given: Import, bodies, joints, frames: list[Frame], scenery, touching: list[Contact]):
     """Return the parts with all bodies without joints merged into their parents."""
     merged = merge_fixed(bodies, joints)
     where = {frame.name: (frame.body, frame.placement) for frame in merged.frames}
@@ -213,10 +212,6 @@ def _merged(given: Import, bodies, joints, frames: list[Frame], loops: list[Loop
         carrier, there = where.get(body, (body, Placement()))
         return (carrier, compose(there, placement)) if body in where else (body, placement)
 
-    out = []
-    for loop in loops:
-        (body_a, a), (body_b, b) = moved(loop.body_a, loop.placement_a), moved(loop.body_b, loop.placement_b)
-        out.append(replace(loop, body_a=body_a, body_b=body_b, placement_a=a, placement_b=b))
     names = {frame.name for frame in frames}
     more = [frame for frame in merged.frames if frame.name not in names]
     frames = [Frame(f.name, *moved(f.body, f.placement)) for f in frames] + more
@@ -225,15 +220,7 @@ def _merged(given: Import, bodies, joints, frames: list[Frame], loops: list[Loop
     for contact in touching:
         body, placement = moved(contact.body, contact.placement)
         contacts.append(replace(contact, body=body, placement=placement))
-    return merged.bodies, merged.joints, frames, out, shapes, contacts
-
-
-def _between_two(given: Import, loops: list[Loop]) -> list[Loop]:
-    """Return the loops between different bodies; the others are reported as dropped."""
-    for loop in loops:
-        if loop.body_a == loop.body_b:
-            given.report.dropped(f"the loop {loop.name!r}: both its ends are on {loop.body_a!r}")
-    return [loop for loop in loops if loop.body_a != loop.body_b]
+    return merged.bodies, merged.joints, frames, merged.carriers, shapes, contacts
 
 
 # --- Springs, actuators and keyframes of a compiled model

@@ -8,7 +8,7 @@ anchor of its last joint. Coordinates are those of MuJoCo, except that quaternio
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -28,6 +28,7 @@ from ..algebra.vectors import (
     to_moments,
     transpose,
 )
+from ..joints._common import axes_with_z
 from ..model.part_fields import free_name
 from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Limits, Loop, Placement, Shape
 from .mjcf_xml import Prepared
@@ -260,7 +261,41 @@ def read_equalities(given: Import) -> tuple[list[Loop], list[Coupling]]:
             loops.append(_at_sites(given, e, name) if sites else _at_bodies(given, e, name))
     if loops or couplings:
         given.report.changed("equalities hold exactly here; solref, solimp and torquescale are not read")
-    return loops, couplings
+    return _hinged(loops, given.report), couplings
+
+
+HINGED = 1e-9
+"""The largest difference between the distances of two points in two bodies [m per meter] that one hinge can have."""
+
+
+def _hinged(loops: list[Loop], report: Report) -> list[Loop]:
+    """Return the loops with two <connect>s of the same bodies as one revolute cut, whose axis goes through both points.
+
+    Three points and more, or two whose distance is not the same in both bodies, are left as they are.
+    """
+    groups: dict[tuple[str, str], list[Loop]] = {}
+    for loop in loops:
+        if loop.kind == "spherical":
+            exchanged = (loop.body_b, loop.body_a) in groups
+            group = groups.setdefault((loop.body_b, loop.body_a) if exchanged else (loop.body_a, loop.body_b), [])
+            group.append(_exchanged(loop) if exchanged else loop)
+    out = {loop.name: loop for loop in loops}
+    for one, two in (group for group in groups.values() if len(group) == 2):
+        along_a = sub(two.placement_a.translation, one.placement_a.translation)
+        along_b = sub(two.placement_b.translation, one.placement_b.translation)
+        length = math.hypot(*along_a)
+        if length < HINGED or abs(length - math.hypot(*along_b)) > HINGED * length:
+            continue
+        a = Placement(one.placement_a.translation, axes_with_z(along_a))
+        b = Placement(one.placement_b.translation, axes_with_z(along_b))
+        out[one.name] = replace(one, kind="revolute", placement_a=a, placement_b=b, axis=(0.0, 0.0, 1.0))
+        del out[two.name]
+        report.changed(f"the connects {one.name!r} and {two.name!r} are one revolute loop: two points are on its axis")
+    return list(out.values())
+
+
+def _exchanged(x: Loop) -> Loop:
+    return replace(x, body_a=x.body_b, body_b=x.body_a, placement_a=x.placement_b, placement_b=x.placement_a)
 
 
 def _coupling(given: Import, e: int, name: str, line: int | None) -> list[Coupling]:

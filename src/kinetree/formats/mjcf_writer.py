@@ -14,54 +14,53 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from .. import joints as joint_kinds
+from .. import loops as loop_kinds
 from ..algebra.scalars import Scalar
+from ..algebra.vectors import times
 from ..errors import ModelError
 from ..model.mechanism import Mechanism, resolve_parts
-from ..model.parts import GROUND, Body, Frame, Joint, Placement, Shape
+from ..model.parameters import plain_number
+from ..model.parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Placement, Shape, compose, inverse
 from .report import Report
+from .series import Series, commented, in_series, linear_couplings, report_acting, report_losses
 
 KINDS = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free", "fixed": ""}
 """The joint kinds that MJCF has, by the names of Kinetree."""
-LOOPS = {"spherical": "connect", "fixed": "weld"}
-"""The loop kinds that MJCF has."""
+LEAST = 2e-15
+"""The least mass [kg] and inertia [kg m^2] of a moving body that is written: MuJoCo takes none of 1e-15 and below."""
+AXIAL = ("hinge", "slide")
 SHAPES = ("box", "sphere", "capsule", "cylinder")
 WORLD = "world"
 """The name that MuJoCo gives to the ground."""
 
 
-def write_mjcf(mechanism: Mechanism) -> str:
-    """Return the mechanism as MJCF, at the values of its parameters; what is left out stands in a comment on top.
+def write_mjcf(mechanism: Mechanism) -> tuple[str, Report]:
+    """Return the mechanism as MJCF, at the values of its parameters, and a report of what is left out or changed.
 
-    Raises ModelError for parts that act on the motion and for which MJCF has no place.
+    A comment on top of the text has the same list. Joints of several axes become joints in series in one body. Raises
+    ModelError for flexible bodies, motors' rotors and circuits, and bodies without mass on joints.
     """
-    text, report = mjcf_of(mechanism)
-    lost = [str(entry.text) for sort in ("dropped", "changed") for entry in report.of(sort)]
-    if not lost:
-        return text
-    head, body = text.split("\n", 1)
-    notes = "\n".join(f"  {line}" for line in lost).replace("--", "- -")
-    return f"{head}\n<!-- Not in this file, or other than in Kinetree:\n{notes}\n-->\n{body}"
-
-
-def mjcf_of(mechanism: Mechanism) -> tuple[str, Report]:
-    """Return the mechanism as MJCF, and a report of what MJCF has no place for."""
     m, report = mechanism, Report(file=mechanism.name)
-    _refuse(m)
+    held = ("force", "loop", "coupling", "armature", "actuator", "gravity", "keyframe", "guess")
+    report_losses(m, report, held, what="MJCF")
+    _refuse_ends_without_mass(m)
     values = {p.name: p.value for p in m.parameters}
     bodies, joints, forces = resolve_parts((m.bodies, m.joints, m.forces), values)
     names = {b.name: _body_name(m, b.name, report) for b in m.bodies}
-    springs = {f.body_b: dict(f.coefficients) for f in forces}
+    springs = _springs(m, forces, report)
+    joint_names = {j.name for j in joints}
+    chains = [in_series(j, _kept(j), joint_names, report, "MJCF") for j in joints]
     children: dict[str, list[int]] = {}
     for k, joint in enumerate(joints):
         children.setdefault(joint.parent, []).append(k)
-    sites: dict[str, list] = {}
+    sites: dict[str, list[Frame]] = {}
     for frame in resolve_parts(m.frames, values):
         sites.setdefault(frame.body, []).append(frame)
-    for loop in resolve_parts(m.loops, values):
-        for end, body, placement in (("a", loop.body_a, loop.placement_a), ("b", loop.body_b, loop.placement_b)):
-            sites.setdefault(body, []).append(Frame(f"{loop.name}_{end}", body, placement))
-    _note_lost(m, joints, report)
-    order: list[int] = []
+    loops = [loop for loop in resolve_parts(m.loops, values) if _closes(loop, report)]
+    for site in (site for loop in loops for equality in _equalities_of(loop) for site in equality[2:]):
+        sites.setdefault(site.body, []).append(site)
+    _note_lost(m, [j for chain in chains for j in chain.joints], report)
+    order: list[int] = []  # of the joints in the file
     lines = [
         '<?xml version="1.0"?>',
         f"<mujoco model={quoteattr(m.name)}>",
@@ -77,51 +76,87 @@ def mjcf_of(mechanism: Mechanism) -> tuple[str, Report]:
             lines.append(item)
             continue
         k, indent = item
+        before = []  # joints whose massless bodies MuJoCo takes as joints of the next body
+        while (
+            _is_massless(bodies[k])
+            and len(children.get(bodies[k].name, ())) == 1
+            and _plain(bodies[k], chains[k], sites)
+        ):
+            before.append(k)
+            (k,) = children[bodies[k].name]
         joint, body = joints[k], bodies[k]
-        order.append(k)
-        lines.append(f"{indent}<body name={quoteattr(names[body.name])}{_pose(joint.placement)}>")
+        order += [*before, k]
+        places = [Placement()]  # of the body in the frame of each joint
+        for n in reversed([*before, k][1:]):
+            places.insert(0, compose(joints[n].placement, places[0]))
+        pose = compose(joints[[*before, k][0]].placement, places[0])
+        lines.append(f"{indent}<body name={quoteattr(names[body.name])}{_pose(pose)}>")
         inner = indent + "  "
-        lines += [*_joint(inner, joint, springs.get(body.name, {}), report), *_inertial(inner, body, joint)]
+        for at, place in zip((*before, k), places, strict=True):
+            for n, single in enumerate(chains[at].joints, 1):
+                lines += _joint(inner, single, inverse(place), springs.get((joints[at].child, n), ()), report)
+        lines += _inertial(inner, body, joint, report)
         lines += _of_body(inner, body.shapes, sites.get(body.name, ()), body.name, report)
         stack.append(f"{indent}</body>")
         stack += [(n, inner) for n in reversed(children.get(body.name, ()))]
-    lines += ["  </worldbody>", *_equalities(m, values, report), *_actuators(m)]
-    lines += [*_keyframes(m, [joints[k] for k in order]), "</mujoco>", ""]
-    return "\n".join(lines), report
+    couplings = [*resolve_parts(m.couplings, values), *(c for chain in chains for c in chain.couplings)]
+    lines += ["  </worldbody>", *_equalities(loops, couplings, report), *_actuators(m, report)]
+    lines += [*_keyframes(m, [joints[k] for k in order], report), "</mujoco>", ""]
+    return commented("\n".join(lines), report), report
 
 
-def _refuse(m: Mechanism) -> None:
-    """Raise ModelError for parts that act on the motion and have no place in MJCF."""
-    others = sorted({j.kind for j in m.joints} - KINDS.keys())
-    loops = sorted({x.kind for x in m.loops} - LOOPS.keys())
-    nonlinear = [c.name for c in m.couplings if c.law is not None or len(c.terms) > 1]
-    springs = [f.name for f in m.forces if f.kind != "joint_spring" or not _single(m, f.body_b)]
-    flexible = [b.name for b in m.bodies if b.flexible is not None]
-    several = [
-        j.name
-        for j in m.joints
-        if j.kind == "spherical" and any(len({*x}) > 1 for x in (j.damping, j.armature, j.friction))
-    ]
-    inner = [j.name for j in m.joints if j.kind == "free" and (j.parent != GROUND or j.placement != Placement())]
-    found = {
-        f"joints of the kinds {', '.join(others)}": others,
-        f"loops of the kinds {', '.join(loops)}": loops,
-        f"couplings of several joints, or by laws ({', '.join(nonlinear)})": nonlinear,
-        f"forces between points, or springs of joints with several axes ({', '.join(springs)})": springs,
-        f"electric motors ({', '.join(motor.name for motor in m.motors)})": m.motors,
-        f"flexible bodies ({', '.join(flexible)})": flexible,
-        f"numbers that differ by the axis of a ball joint ({', '.join(several)})": several,
-        f"free joints elsewhere than at the origin of the ground ({', '.join(inner)})": inner,
-    }
-    if lost := [text for text, parts in found.items() if parts]:
-        raise ModelError(
-            f"{m.name} has {'; '.join(lost)}, for which MJCF has no place",
-            remedy="write it as .toml, which has a place for every part",
+def _is_massless(body: Body) -> bool:
+    return not any((body.mass, *body.inertia))
+
+
+def _plain(body: Body, chain: Series, sites: dict[str, list[Frame]]) -> bool:
+    """Return whether a body has nothing but joints of one axis."""
+    return not body.shapes and not sites.get(body.name) and all(KINDS[j.kind] in AXIAL for j in chain.joints)
+
+
+def _kept(joint: Joint) -> set[str]:
+    """Return the kinds that MJCF has; free joints it has on the ground alone, at its origin."""
+    inner = joint.kind == "free" and (joint.parent != GROUND or joint.placement != Placement())
+    return KINDS.keys() - ({"free"} if inner else set())
+
+
+def _springs(m: Mechanism, forces: Sequence[ForceElement], report: Report) -> dict[tuple[str, int], tuple[float, ...]]:
+    """Return (stiffness, rest) by carried body and number of the coordinate; other forces are reported."""
+    out = {}
+    carried = {j.child: joint_kinds.kind(j.kind) for j in m.joints}
+    for force in forces:
+        if force.kind != "joint_spring" or carried[force.body_b].QUATERNION is not None:
+            report_acting(report, f"{force.kind} {force.name!r}")
+            continue
+        numbers = dict(force.coefficients)
+        for n in range(1, carried[force.body_b].NV + 1):
+            if stiffness := numbers.get(f"stiffness_{n}", 0.0):
+                out[force.body_b, n] = plain_number(stiffness), plain_number(numbers.get(f"rest_{n}", 0.0))
+    return out
+
+
+def _closes(loop: Loop, report: Report) -> bool:
+    closes = loop.kind == "fixed" or bool(loop_kinds.kind(loop.kind).points)
+    if not closes:
+        report_acting(report, f"{loop.kind} loop {loop.name!r}")
+    return closes
+
+
+def _equalities_of(loop: Loop) -> list[tuple[str, str, Frame, Frame]]:
+    """Return (tag, name, site, site) of each equality of a loop: a weld, or connects at the points that describe it."""
+    if loop.kind == "fixed":
+        ends = (
+            Frame(f"{loop.name}_a", loop.body_a, loop.placement_a),
+            Frame(f"{loop.name}_b", loop.body_b, loop.placement_b),
         )
-
-
-def _single(m: Mechanism, child: str) -> bool:
-    return any(j.child == child and j.kind in ("revolute", "prismatic") for j in m.joints)
+        return [("weld", loop.name, *ends)]
+    out = []
+    for k, point in enumerate(loop_kinds.kind(loop.kind).points):
+        name = loop.name + (f"_{k + 1}" if k else "")
+        place = Placement(times(loop_kinds.frame(loop), point))
+        a, b = compose(loop.placement_a, place), compose(loop.placement_b, place)
+        out.append(("connect", name, Frame(f"{name}_a", loop.body_a, a), Frame(f"{name}_b", loop.body_b, b)))
+    return out
 
 
 def _body_name(m: Mechanism, name: str, report: Report) -> str:
@@ -134,11 +169,7 @@ def _body_name(m: Mechanism, name: str, report: Report) -> str:
 
 
 def _note_lost(m: Mechanism, joints: Sequence[Joint], report: Report) -> None:
-    """Report parts that do not act on the motion of the mechanism, and have no place."""
-    if m.contacts:
-        report.dropped(f"{len(m.contacts)} contacts: MuJoCo makes contacts of geoms, by laws of its own")
-    if m.parameters:
-        report.changed(f"{len(m.parameters)} parameters are written at their values")
+    """Report what MuJoCo takes in another way, and limits of velocity."""
     if m.guess:
         report.dropped("the guess of an assembled position; keyframes have positions")
     for joint in joints:
@@ -153,14 +184,16 @@ def _note_lost(m: Mechanism, joints: Sequence[Joint], report: Report) -> None:
         report.changed("quaternions have w first, and velocities of free bodies their linear part, in the world, first")
 
 
-def _joint(indent: str, joint: Joint, spring: dict[str, Any], report: Report) -> Iterator[str]:
+def _joint(indent: str, joint: Joint, place: Placement, spring: Sequence[float], report: Report) -> Iterator[str]:
     kind = KINDS[joint.kind]
     if not kind:
         return
     out = f"{indent}<joint name={quoteattr(joint.name)} type={quoteattr(kind)}"
     if joint.kind in ("revolute", "prismatic"):
         axis = [float(row[2]) for row in joint_kinds.kind(joint.kind).frame(joint)]
-        out += f' axis="{_text(axis)}"'
+        out += f' axis="{_text(times(place.rotation, axis))}"'  # pyright: ignore
+        if any(place.translation):
+            out += f' pos="{_text(place.translation)}"'
         low, high = (float(x[0]) if len(x) else math.inf for x in (joint.limits.lower, joint.limits.upper))
         if (
             len(joint.limits.lower)
@@ -176,11 +209,12 @@ def _joint(indent: str, joint: Joint, spring: dict[str, Any], report: Report) ->
             most = float(joint.limits.effort[0])
             out += f' actuatorfrcrange="{_text((-most, most))}"' if most > 0.0 else ""
         if spring:
-            rest = spring.get("rest_1", 0.0)
-            out += f' stiffness="{_text([spring.get("stiffness_1", 0.0)])}" springref="{_text([rest])}"'
+            out += f' stiffness="{_text(spring[:1])}" springref="{_text(spring[1:])}"'
     elif len(joint.limits.lower) or len(joint.limits.upper):
         report.dropped(f"limits of joint {joint.name!r}, which has several axes")
     for key, numbers in (("damping", joint.damping), ("frictionloss", joint.friction), ("armature", joint.armature)):
+        if len({*numbers}) > 1 and joint.kind == "spherical":
+            report_acting(report, f"{key} of the ball joint {joint.name!r} about all axes but the first")
         if any(numbers):
             out += f' {key}="{_text(numbers[:1])}"'
             if joint.kind == "free":
@@ -188,21 +222,45 @@ def _joint(indent: str, joint: Joint, spring: dict[str, Any], report: Report) ->
     yield out + "/>"
 
 
-def _inertial(indent: str, body: Body, joint: Joint) -> Iterator[str]:
-    xx, yy, zz, xy, yz, zx = map(float, body.inertia)  # pyright: ignore
+def _inertial(indent: str, body: Body, joint: Joint, report: Report) -> Iterator[str]:
+    """Return the inertia, raised to the least that MuJoCo takes for a body that moves."""
+    moments = tuple(map(float, body.inertia))  # pyright: ignore
     mass = float(body.mass)  # pyright: ignore
-    if not mass and not any((xx, yy, zz)):
-        if joint.kind != "fixed":
-            raise ModelError(
-                f"body {body.name!r} has no mass, and MuJoCo takes no such bodies on joints",
-                remedy="give it a small mass and inertia, or write the mechanism as .toml",
-            )
+    if _is_massless(body) and joint.kind == "fixed":
         return
+    xx, yy, zz, xy, yz, zx = moments
+    principal = np.linalg.eigvalsh([[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]])
+    excess = principal[2] - principal[0] - principal[1]
+    if excess > 1e-9 * principal[2] + LEAST:
+        text = ", ".join(f"{x:.4g}" for x in principal)
+        raise ModelError(
+            f"body {body.name!r} has principal moments of {text} kg m^2; MuJoCo takes none above the sum of the others",
+            remedy="give an inertia that a body can have, or write the mechanism as .toml",
+        )
+    rounding = 8.0 * np.finfo(float).eps * principal[2]
+    if mass < LEAST or principal[0] < LEAST or excess > -rounding:
+        more = LEAST + max(excess, 0.0) + rounding
+        report.changed(f"body {body.name!r} has {more:.1g} kg m^2 more about all axes: the least that MuJoCo takes")
+        mass, xx, yy, zz = max(mass, LEAST), xx + more, yy + more, zz + more
     if any((xy, yz, zx)):
         inertia = f'fullinertia="{_text((xx, yy, zz, xy, zx, yz))}"'
     else:
         inertia = f'diaginertia="{_text((xx, yy, zz))}"'
     yield f'{indent}<inertial pos="{_text(body.com)}" mass="{_text([mass])}" {inertia}/>'
+
+
+def _refuse_ends_without_mass(m: Mechanism) -> None:
+    """Raise ModelError for joints that move nothing with mass: MuJoCo could not compute their accelerations."""
+    heavy = [not _is_massless(b) for b in m.bodies]
+    for k in range(len(m.bodies) - 1, -1, -1):
+        if heavy[k] and m.parents[k] >= 0:
+            heavy[m.parents[k]] = True
+    for body, joint, moves in zip(m.bodies, m.joints, heavy, strict=True):
+        if not moves and joint.kind != "fixed" and not any(joint.armature):
+            raise ModelError(
+                f"joint {joint.name!r} moves nothing with mass, and MuJoCo takes no body such as {body.name!r}",
+                remedy="give it a small mass and inertia, or write the mechanism as .toml",
+            )
 
 
 def _of_body(indent: str, shapes: Sequence[Shape], frames: Sequence[Any], name: str, report: Report) -> Iterator[str]:
@@ -225,17 +283,18 @@ def _of_body(indent: str, shapes: Sequence[Shape], frames: Sequence[Any], name: 
         yield f"{indent}<site name={quoteattr(frame.name)}{_pose(frame.placement)}/>"
 
 
-def _equalities(m: Mechanism, values: dict[str, Any], report: Report) -> Iterator[str]:
+def _equalities(loops: Sequence[Loop], couplings: Sequence[Coupling], report: Report) -> Iterator[str]:
     """Return loops as equalities of two sites, and couplings as polynomials of the first degree."""
-    if not m.loops and not m.couplings:
+    held = [(c, "", 0.0) for c in couplings if c.law is None and not c.terms]  # at a constant position
+    held += linear_couplings([c for c in couplings if c.law is not None or c.terms], report)
+    if not loops and not held:
         return
     report.changed("loops and couplings: MuJoCo closes them by soft forces")
     yield "  <equality>"
-    for loop in m.loops:
-        ends = " ".join(f"site{k + 1}={quoteattr(f'{loop.name}_{end}')}" for k, end in enumerate("ab"))
-        yield f"    <{LOOPS[loop.kind]} name={quoteattr(loop.name)} {ends}/>"
-    for coupling in resolve_parts(m.couplings, values):
-        other, ratio = coupling.terms[0] if coupling.terms else ("", 0.0)
+    for loop in loops:
+        for tag, name, a, b in _equalities_of(loop):
+            yield f"    <{tag} name={quoteattr(name)} site1={quoteattr(a.name)} site2={quoteattr(b.name)}/>"
+    for coupling, other, ratio in held:
         follows = f" joint2={quoteattr(other)}" if other else ""
         poly = _text((coupling.offset, ratio, 0.0, 0.0, 0.0))
         yield (
@@ -245,11 +304,16 @@ def _equalities(m: Mechanism, values: dict[str, Any], report: Report) -> Iterato
     yield "  </equality>"
 
 
-def _actuators(m: Mechanism) -> Iterator[str]:
-    if not m.actuators:
+def _actuators(m: Mechanism, report: Report) -> Iterator[str]:
+    kinds = {j.name: j.kind for j in m.joints}
+    driving = [a for a in m.actuators if kinds[a.joint] in KINDS]
+    for a in m.actuators:
+        if a not in driving:
+            report_acting(report, f"actuator {a.name!r} of a joint of several axes")
+    if not driving:
         return
     yield "  <actuator>"
-    for a in m.actuators:
+    for a in driving:
         gear = [*a.gear, *(0.0,) * (6 - len(a.gear))]
         bounds = "".join(f' {key}="{_text(x)}"' for key, x in (("ctrlrange", a.control), ("forcerange", a.force)) if x)
         yield (
@@ -259,9 +323,12 @@ def _actuators(m: Mechanism) -> Iterator[str]:
     yield "  </actuator>"
 
 
-def _keyframes(m: Mechanism, joints: Sequence[Joint]) -> Iterator[str]:
+def _keyframes(m: Mechanism, joints: Sequence[Joint], report: Report) -> Iterator[str]:
     """Return named states, with coordinates in the order of the file."""
     if not m.keyframes:
+        return
+    if any(joint.kind not in _kept(joint) for joint in joints):
+        report.dropped(f"{len(m.keyframes)} keyframes, since joints have other coordinates")
         return
     yield "  <keyframe>"
     for key in m.keyframes:

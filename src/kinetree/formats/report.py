@@ -51,6 +51,10 @@ class Report(Displayed):
     file: str = ""
     entries: list[ReportEntry] = field(default_factory=list)
 
+    def __fspath__(self) -> str:
+        """Return the path of the file, so that the report of a written file can be given for it."""
+        return self.file
+
     def read(self, text: str, line: int | None = None, group: Group | None = None) -> None:
         """Add an entry for a part that was recognized and kept."""
         self._add("read", text, line, group)

@@ -13,10 +13,10 @@ from ..model.checks import impossible_inertias, massless_inertias
 from ..model.construction import build_mechanism
 from ..model.mechanism import Mechanism
 from ..model.part_fields import MAX_NAME
-from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Limits, Shape
-from .merging import merge_fixed
+from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Limits, Loop, Shape
+from .merging import merge_fixed, move_loops
 from .report import Group, Report
-from .urdf_shapes import Color, read_materials, read_origin, read_shapes, unit
+from .urdf_shapes import Color, placement_of, read_materials, read_origin, read_shapes, unit
 from .xml import EXPAND, Element, Source, parse_xml, read_bytes
 
 # --- The links and joints of a URDF as bodies, joints and couplings; inertias are rotated into the link's frame ---
@@ -174,6 +174,34 @@ def _mimic(source: Source, element: Element, joint: Joint, type_: str) -> Mimic 
     return Mimic(Coupling(joint.name, joint.name, (term,), source.number(mimic, "offset", 0.0)), mimic)
 
 
+LOOP_KINDS = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "spherical": "spherical",
+    "fixed": "fixed",
+}
+
+
+def read_loop(source: Source, element: Element) -> Loop:
+    """Return the loop of a <loop_joint>, with its ends in two links and its axis in the frame of the first."""
+    source.rest(element, ("name", "type"), ("link1", "link2", "axis", "limit", "dynamics"))
+    name, type_ = source.name(element), source.text(element, "type")
+    if type_ not in LOOP_KINDS:
+        place = {"file": source.file, "line": element.line, "where": f"loop_joint {name!r}"}
+        raise unknown_name("type of loop joints", type_[:80], LOOP_KINDS, **place)
+    for tag in ("limit", "dynamics"):
+        if lost := source.one(element, tag):
+            source.report.dropped(f"<{tag}> of the loop joint {name!r}", lost.line)
+    ends = []
+    for tag in ("link1", "link2"):
+        end = source.needed(element, tag)
+        source.rest(end, ("link", "xyz", "rpy"))
+        ends.append((source.name(end, "link"), placement_of(source, end)))
+    (one, a), (two, b) = ends
+    return Loop(name, LOOP_KINDS[type_], one, two, a, b, axis=_axis(source, element, type_))
+
+
 def read_couplings(source: Source, mimics: Sequence[Mimic], joints: dict[str, Joint]) -> tuple[Coupling, ...]:
     """Return the couplings of joints that mimic joints with a single coordinate."""
     out: dict[str, Coupling] = {}
@@ -209,8 +237,9 @@ def _not_mimicked(name: str, joints: dict[str, Joint]) -> str:
 BASES = ("fixed", "free")
 FIXED = ("merge", "keep")
 MAX_LINKS = 5_000
+MAX_LOOPS = 500
 MAX_SHAPES = 10_000
-"""Largest numbers of links and of shapes, above those of real robots: any file is read or refused within seconds."""
+"""Largest numbers of links, loops and shapes, above those of real robots: any file is read or refused in seconds."""
 
 
 def read_urdf(
@@ -250,6 +279,7 @@ def read_urdf_text(
             parts.bodies,
             parts.joints,
             frames=parts.frames,
+            loops=parts.loops,
             couplings=parts.couplings,
             scenery=parts.scenery,
             source=file,
@@ -270,6 +300,7 @@ class _Parts:
     links: dict[str, Element]
     elements: dict[str, Element]
     couplings: tuple[Coupling, ...] = ()
+    loops: tuple[Loop, ...] = ()
     frames: tuple[Frame, ...] = ()
     scenery: tuple[Shape, ...] = ()
 
@@ -277,10 +308,11 @@ class _Parts:
 def _read_parts(source: Source, robot: Element, roots: Sequence[Path]) -> _Parts:
     if robot.tag != "robot":
         raise source.error(robot, "the root element is not <robot>", "give a URDF file")
-    source.rest(robot, ("name",), ("link", "joint", "material"))
+    source.rest(robot, ("name",), ("link", "joint", "loop_joint", "material"))
     for what, count, most in (
         ("links", len(robot.all("link")), MAX_LINKS),
         ("joints", len(robot.all("joint")), MAX_LINKS),
+        ("loop joints", len(robot.all("loop_joint")), MAX_LOOPS),
         ("shapes", sum(len(link.children) for link in robot.all("link")), MAX_SHAPES + MAX_LINKS),
     ):
         if count > most:
@@ -295,11 +327,26 @@ def _read_parts(source: Source, robot: Element, roots: Sequence[Path]) -> _Parts
         joint, mimic = read_joint(source, element)
         joints.append(joint)
         mimics += [mimic] if mimic else []
-    parts = _Parts(tuple(bodies), tuple(joints), links, elements)
+    loops = _read_loops(source, robot, links)
+    parts = _Parts(tuple(bodies), tuple(joints), links, elements, loops=loops)
     for name, message in impossible_inertias(Mechanism("", tuple(replace(b, shapes=()) for b in bodies))):
         source.report.suspect(f"link {name!r}: {message}; the numbers are kept", links[name].line)
     couplings = read_couplings(source, mimics, {j.name: j for j in joints})
     return _without_ground(source, replace(parts, couplings=couplings))
+
+
+def _read_loops(source: Source, robot: Element, links: dict[str, Element]) -> tuple[Loop, ...]:
+    out = []
+    for name, element in _by_name(source, robot.all("loop_joint")).items():
+        loop = read_loop(source, element)
+        for end in (loop.body_a, loop.body_b):
+            if end not in links:
+                place = {"file": source.file, "line": element.line, "where": f"loop_joint {name!r}"}
+                raise unknown_name("link", end, links, **place)
+        if loop.body_a == loop.body_b:
+            raise source.error(element, f"both its ends are on {loop.body_a!r}", "give two links")
+        out.append(loop)
+    return tuple(out)
 
 
 def _robot_name(source: Source, robot: Element) -> str:
@@ -338,6 +385,7 @@ def _without_ground(source: Source, parts: _Parts) -> _Parts:
         parts,
         bodies=tuple(replace(b, name=renamed(b.name)) for b in parts.bodies),
         joints=tuple(replace(j, parent=renamed(j.parent), child=renamed(j.child)) for j in parts.joints),
+        loops=tuple(replace(x, body_a=renamed(x.body_a), body_b=renamed(x.body_b)) for x in parts.loops),
         links={renamed(name): element for name, element in parts.links.items()},
     )
 
@@ -367,7 +415,12 @@ def _tree(source: Source, parts: _Parts, base: str, fixed: str) -> _Parts:
     for name in merged.hidden:
         source.report.dropped(f"no frame {name!r} for the fixed joint: a link has its name", parts.elements[name].line)
     return replace(
-        parts, bodies=merged.bodies, joints=merged.joints, frames=merged.frames, scenery=merged.ground_shapes
+        parts,
+        bodies=merged.bodies,
+        joints=merged.joints,
+        frames=merged.frames,
+        loops=tuple(move_loops(parts.loops, merged.carriers, source.report)),
+        scenery=merged.ground_shapes,
     )
 
 

@@ -33,6 +33,11 @@ def read_origin(source: Source, element: Element) -> Placement:
     if origin is None:
         return Placement()
     source.rest(origin, ("xyz", "rpy", "quat_xyzw"))
+    return placement_of(source, origin)
+
+
+def placement_of(source: Source, origin: Element) -> Placement:
+    """Return the placement given by the attributes xyz and rpy, or quat_xyzw, of an element."""
     xyz = source.vector(origin, "xyz", (0.0, 0.0, 0.0))
     if "quat_xyzw" in origin.attributes:
         if "rpy" in origin.attributes:
@@ -102,7 +107,8 @@ def _shape(source: Source, element: Element, colors: dict[str, Color], roots: Se
     if solid.tag == "mesh":
         source.rest(solid, ("filename", "scale"))
         scale = source.numbers(solid, "scale", 3, (1.0, 1.0, 1.0))
-        return Shape("mesh", scale, placement, role, _mesh(source, solid, roots), color, name)
+        file = mesh_file(source, solid, source.text(solid, "filename"), roots)
+        return Shape("mesh", scale, placement, role, file, color, name)
     if solid.tag not in SIZES:
         known = ", ".join([*SIZES, "mesh"])
         source.report.dropped(
@@ -140,8 +146,8 @@ def _rgba(source: Source, color: Element) -> Color:
     return red, green, blue, alpha
 
 
-def _mesh(source: Source, mesh: Element, roots: Sequence[Path]) -> str:
-    text = source.text(mesh, "filename")
+def mesh_file(source: Source, mesh: Element, text: str, roots: Sequence[Path]) -> str:
+    """Return the path of a mesh, or its text as it stands, with an entry in the report, if there is no such file."""
     scheme, _, rest = text.rpartition("://")
     found = find_mesh(text, roots) or (find_mesh(text, ros_folders()) if scheme in PACKAGED else None)
     if found is None:

@@ -12,6 +12,7 @@ from kinetree import InputError, UnknownNameError
 from kinetree.analysis.identification.consistency import margins
 from kinetree.analysis.identification.identify import with_dynamic_parameters
 from kinetree.analysis.loops.driven_motion import nearest_motion
+from kinetree.loading import write
 from strategies import FLAT, State, random_mechanism
 from tolerance import assert_close
 
@@ -190,7 +191,7 @@ def test_results_can_be_written(tmp_path):
     new = motion(5, 11)[1:]
     expected = found.system.inverse_dynamics(*new)
     for name in ("arm.toml", "arm.urdf"):
-        read = kt.load(kt.save(found.system, tmp_path / name))
+        read = kt.load(write(found.system, tmp_path / name))
         fixed = kt.System(replace(read.mechanism, gravity=ARM.mechanism.gravity))
         assert_close(fixed.inverse_dynamics(*new), expected, 1e-9 * np.abs(expected).max(), name)
 

@@ -266,7 +266,7 @@ def test_names_cannot_command_the_terminal():
         (["show", "none.urdf"], "none.urdf: does not exist; give the path of a .toml, .urdf, .xml or .csv file"),
         (
             ["show", "stanford", "--base", "free"],
-            "--base, --fixed and --root are options of URDF files; leave",
+            "--base, --fixed and --root are options of URDF and SDF files; leave",
         ),
     ],
 )

@@ -35,7 +35,7 @@ def test_from_a_log_to_a_model_and_a_report(log, tmp_path, capsys):
     assert "torques of joint2 count the other way round than joints of the model; they are reversed" in text
     assert "planar_2r_identified.toml" in text
     assert (tmp_path / "planar_2r_identification.html").read_text().count('<svg class="chart"') == 4
-    assert "URDF has no place for armatures; TOML and MJCF have them" in text
+    assert "not in .urdf: armature of joint" in text
     one, other = (kt.load(tmp_path / f"planar_2r_identified{x}") for x in (".toml", ".urdf"))
     assert one.bodies == other.bodies
     assert (tmp_path / "planar_2r_identified.xml").read_text().count("armature=") == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -186,7 +187,7 @@ def test_a_text_takes_the_place_of_the_mechanism(tmp_path):
     arm = kt.load("planar_2r")
     heavier = replace(arm.mechanism.bodies[1], mass=2.5)
     mechanism = replace(arm.mechanism, bodies=(arm.mechanism.bodies[0], heavier))
-    text = kt.save(mechanism, tmp_path / "heavy.toml").read_text()
+    text = Path(kt.save(mechanism, tmp_path / "heavy.toml")).read_text()
     run = simulate(studio_of("planar_2r", tmp_path), Q, QD, 0.2, model=text)["run"]
     expected = kt.simulate(kt.System(mechanism), Q, QD, times=np.linspace(0, 0.2, 13))
     assert_close(run["q"], expected.q, 0.0, "states")

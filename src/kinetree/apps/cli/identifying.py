@@ -76,7 +76,7 @@ def identify(
     from ...analysis.identification.identify import VALIDATION
     from ...analysis.identification.identify import identify as find
     from ...analysis.identification.logs import read_log
-    from ...loading import save
+    from ...loading import write
     from .console import clean, heading, make_console, make_table, print_table
     from .motions import file_stem, listed_numbers, print_files
 
@@ -110,16 +110,17 @@ def identify(
     found = found.noting(findings)
     moving = with_motion(found.system, whole, lock or ())
     files = [
-        save(moving, folder / f"{stem}_identified.toml"),
+        Path(write(moving, folder / f"{stem}_identified.toml")),
         found.report(folder / f"{stem}_identification.html"),
     ]
-    for suffix, model_ in ((".urdf", without_armatures(moving)), (".xml", moving)):
+    for suffix in (".urdf", ".xml"):
         try:
-            files.append(save(model_, folder / f"{stem}_identified{suffix}"))
+            report = write(moving, folder / f"{stem}_identified{suffix}")
+            files.append(Path(report))
+            for entry in report.of("dropped"):
+                console.print(f"* not in {suffix}: {clean(entry.text)}", soft_wrap=True)
         except ModelError as error:
             console.print(f"* no {suffix}: {clean(str(error))}", soft_wrap=True)
-    if any(any(j.armature) for j in found.system.joints):
-        console.print("* URDF has no place for armatures; TOML and MJCF have them", soft_wrap=True)
     print_files(console, files)
 
 
@@ -142,9 +143,3 @@ def with_motion(system: System, whole: System, names: Sequence[str]) -> System:
     m, before = system.mechanism, {j.name: j for j in whole.joints}
     joints = tuple(before[j.name] if j.name in names else j for j in m.joints)
     return type(whole)(replace(whole.mechanism, bodies=m.bodies, joints=joints))
-
-
-def without_armatures(system: System) -> System:
-    """Return a mechanism whose drives have no inertia of their own, as URDF has it."""
-    m = system.mechanism
-    return type(system)(replace(m, joints=tuple(replace(j, armature=()) for j in m.joints)))

@@ -1,0 +1,268 @@
+"""Models written as URDF, MJCF and SDF and read again: masses, poses and torques stay, here and in other libraries."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import everyday
+import kinetree as kt
+from kinetree import library
+from kinetree.formats.urdf import read_urdf_text
+from kinetree.formats.urdf_writer import write_urdf
+from kinetree.joints import kind
+from kinetree.model import Body, Coupling, ForceElement, Limits, Mechanism, Shape
+from kinetree.model.checks import impossible_inertias
+from kinetree.model.mechanism import resolve_parts
+from public_robots import public_robots
+from strategies import ALL, State, examples, moving_mechanisms, random_mechanism
+from tolerance import assert_close
+
+pin = pytest.importorskip("pinocchio")
+mujoco = pytest.importorskip("mujoco")
+from pinocchio_peer import peer  # noqa: E402 - needs pinocchio
+
+SUFFIXES = (".urdf", ".xml", ".sdf")
+WRITTEN = tuple(k for k in ALL if k not in ("spherical", "free"))
+"""The kinds whose coordinates are the same in every format."""
+BASE = {".urdf": {"fixed": "keep"}, ".xml": {"fixed": "keep"}, ".sdf": {"fixed": "keep", "base": "free"}}
+
+
+def rewritten(mechanism: Mechanism, path: Path) -> Mechanism:
+    """Return a mechanism written to a file and read; URDF, which has no gravity and no guess, gets them back."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of parts without a place, which other tests assert
+        again = kt.load(kt.save(mechanism, path), **BASE[path.suffix]).mechanism
+    if path.suffix == ".xml":  # MuJoCo takes no inertia without thickness: what is added is compared apart
+        again = with_inertias_of(again, mechanism)
+    return replace(again, gravity=mechanism.gravity, guess=mechanism.guess) if path.suffix == ".urdf" else again
+
+
+def with_inertias_of(again: Mechanism, m: Mechanism) -> Mechanism:
+    """Return a mechanism with the inertias of another one, which must be the same to a part in 1e11."""
+    given = {b.name: b for b in m.bodies}
+
+    def own(body: Body) -> Body:
+        if body.name not in given:
+            return body
+        expected = np.array(given[body.name].inertia)
+        assert_close(body.inertia, expected, 1e-11 * np.abs(expected).max() + 4e-15, "inertia")
+        return replace(body, inertia=given[body.name].inertia)
+
+    return replace(again, bodies=tuple(map(own, again.bodies)))
+
+
+def torques_and_poses(m: Mechanism, q, qd, qdd) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the torques of the tree, and the poses of bodies, by Pinocchio's algorithms on the given mechanism."""
+    other = peer(m)
+    tau = other.speeds(pin.rnea(other.model, other.data, q, other.speeds(qd), other.speeds(qdd)))
+    pin.forwardKinematics(other.model, other.data, q)
+    return tau, {b: (other.data.oMi[k] * place).homogeneous for b, (k, place) in other.bodies.items()}
+
+
+class Mapping:
+    """The numbers of a mechanism in the order of another one, whose joints are those of the first in series."""
+
+    def __init__(self, m: Mechanism, again: Mechanism) -> None:
+        """Find the joints by their names."""
+        self.m, self.again = m, again
+        moving = {j.name: k for k, j in enumerate(again.joints) if j.kind != "fixed"}
+        self.entries = []
+        for joint, q_own, v_own in zip(m.joints, m.q_slices, m.v_slices, strict=True):
+            names = [joint.name, f"{joint.name}_joint"]
+            names += [f"{x}_{end}" for x in names for end in (*kind(joint.kind).NAMES[0], "advance")]
+            if joint.kind == "free" and joint.name not in moving:
+                names += ["root", f"{joint.child}_root"]
+            found = [moving[name] for name in names if name in moving]
+            q = [n for k in found for n in range(again.nq)[again.q_slices[k]]]
+            v = [n for k in found for n in range(again.nv)[again.v_slices[k]]]
+            factors = np.array([1.0, float(joint.pitch)]) if len(v) == 2 and joint.kind == "helical" else np.ones(1)
+            assert len(v) in (v_own.stop - v_own.start, len(factors)), joint.name
+            self.entries.append((q_own, v_own, q, v, factors))
+
+    def coordinates(self, x: np.ndarray) -> np.ndarray:
+        """Return coordinates."""
+        out = np.zeros(self.again.nq)
+        for own, _, q, _, factors in self.entries:
+            out[q] = x[own] * factors
+        return out
+
+    def velocities(self, x: np.ndarray) -> np.ndarray:
+        """Return velocities or accelerations."""
+        out = np.zeros(self.again.nv)
+        for _, own, _, v, factors in self.entries:
+            out[v] = x[own] * factors
+        return out
+
+    def torques(self, tau: np.ndarray) -> np.ndarray:
+        """Return torques of the other mechanism as those of the first one, by virtual work."""
+        out = np.zeros(self.m.nv)
+        for _, own, _, v, factors in self.entries:
+            out[own] = tau[v] if len(factors) == 1 else factors @ tau[v]
+        return out
+
+
+def assert_same_motion(m: Mechanism, again: Mechanism, seed: int = 1) -> None:
+    """Compare masses, poses and torques of the tree."""
+    rng = np.random.default_rng(seed)
+    q, qd = kt.System(m).tree.random_state(rng)
+    qdd = rng.normal(size=m.nv)
+    same = Mapping(m, again)
+    tau, poses = torques_and_poses(m, q, qd, qdd)
+    found, places = torques_and_poses(again, same.coordinates(q), same.velocities(qd), same.velocities(qdd))
+    assert_close(same.torques(found), tau, 1e-12 * max(np.abs(tau).max(initial=0.0), 1e-9), "torques")
+    theirs = {b.name: float(b.mass) for b in again.bodies}
+    for body in m.bodies:
+        if not body.mass and body.name not in theirs:
+            continue  # MJCF has its joint in the next body
+        name = body.name if body.name in theirs else f"{body.name}_link"
+        assert abs(theirs[name] - float(body.mass)) <= 2e-15  # MuJoCo takes no massless bodies
+        assert_close(places[name], poses[body.name], 1e-12 * max(1.0, np.abs(poses[body.name]).max()), "pose")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(moving_mechanisms(WRITTEN, most=6, armature=False))
+@examples(100)
+def test_random_trees_stay_the_same(tmp_path_factory, suffix, mechanism):
+    """Write trees of all joints, those of several axes as joints in series, and find the same numbers."""
+    path = tmp_path_factory.mktemp("written") / f"tree{suffix}"
+    assert_same_motion(mechanism, rewritten(mechanism, path))
+
+
+def plain(name: str) -> Mechanism | None:
+    """Return a mechanism of the library without parameters, or None if it is flexible or has motors."""
+    m = kt.load(name).mechanism
+    if m.has_flexible or any(j.kind in ("rotor", "circuit") for j in m.joints):
+        return None
+    values = m.values()
+    parts = ("bodies", "joints", "frames", "loops", "couplings", "forces", "gravity", "actuators", "contacts")
+    return replace(m, parameters=(), **{key: resolve_parts(getattr(m, key), values) for key in parts})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", library.names())
+def test_the_library_stays_the_same(tmp_path, suffix, name):
+    """Write every rigid mechanism of the library; closed ones have other coordinates in SDF, which has its own test."""
+    m = plain(name)
+    if m is None or (suffix == ".sdf" and m.loops):
+        return
+    if suffix != ".xml":  # which alone has armatures
+        m = replace(m, joints=tuple(replace(j, armature=()) for j in m.joints))
+    assert_same_motion(m, rewritten(m, tmp_path / f"x{suffix}"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_public_robots_stay_the_same(tmp_path, suffix):
+    """Write all public robots, and find the same numbers."""
+    count = 0
+    for path in public_robots():
+        try:
+            m = kt.load(path).mechanism
+        except kt.ModelError:
+            continue
+        if not m.nv or any(part for part, _ in impossible_inertias(m)):
+            continue
+        try:
+            again = rewritten(m, tmp_path / f"x{suffix}")
+        except kt.ModelError as error:
+            assert suffix == ".xml" and "moves nothing with mass, and MuJoCo takes no" in str(error), error
+            continue
+        assert_same_motion(m, again)
+        count += 1
+    assert count > 20
+
+
+@given(moving_mechanisms(WRITTEN, most=5, armature=False))
+@examples(40)
+def test_pinocchio_reads_the_same_from_urdf(mechanism):
+    """Give the text of random trees to Pinocchio, and compare torques joint by joint."""
+    text, _ = write_urdf(mechanism)
+    again, _ = read_urdf_text(text, fixed="keep")
+    same = Mapping(mechanism, again)
+    s = State(mechanism, 2)
+    q, qd, qdd = same.coordinates(s.q[0]), same.velocities(s.qd[0]), same.velocities(s.qdd[0])
+    model = pin.buildModelFromXML(text)
+    model.gravity.linear = np.array(mechanism.gravity)
+    at, order = np.zeros(model.nq), np.zeros(model.nv, dtype=int)
+    for joint, own, dofs in zip(again.joints, again.q_slices, again.v_slices, strict=True):
+        if joint.kind == "fixed":
+            continue
+        theirs = model.joints[model.getJointId(joint.name)]
+        x = q[own][0]
+        at[theirs.idx_q : theirs.idx_q + theirs.nq] = [np.cos(x), np.sin(x)] if theirs.nq == 2 else [x]
+        order[dofs] = theirs.idx_v
+    v, a = np.zeros(model.nv), np.zeros(model.nv)
+    v[order], a[order] = qd, qdd
+    found = pin.rnea(model, model.createData(), at, v, a)[order]
+    tau, _ = torques_and_poses(mechanism, s.q[0], s.qd[0], s.qdd[0])
+    assert_close(same.torques(found), tau, 1e-12 * max(np.abs(tau).max(), 1e-9), "Pinocchio's torques")
+
+
+CLOSED = ("four_bar", "slider_crank", "crank_rocker", "three_rrr", "spatial_slider_crank", "stewart")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", everyday.seldom(CLOSED, CLOSED[2:]))
+def test_closed_mechanisms_accelerate_as_before(tmp_path, suffix, name):
+    """Write closed mechanisms, read their loops, and find the accelerations at the same position."""
+    m = plain(name)
+    assert m is not None
+    q, qd = kt.System(m).random_state(6)  # elsewhere than where the crank and rod of equal length fold
+    m = replace(m, guess=tuple((j.name, tuple(q[own])) for j, own in zip(m.joints, m.q_slices, strict=True)))
+    arm = kt.System(m)
+    again = kt.System(rewritten(m, tmp_path / f"x{suffix}"))
+    assert sorted(x.kind for x in again.mechanism.loops) == sorted(x.kind for x in m.loops)
+    same = Mapping(m, again.mechanism)
+    tau = np.linspace(-1.0, 2.0, arm.nv)
+    at = same.coordinates(q)
+    if suffix == ".sdf":  # coordinates are counted from the assembled position, which is the start
+        at = again.neutral()
+    elsewhere = again.forward_dynamics(at, same.velocities(qd), same.velocities(tau))
+    expected = arm.forward_dynamics(q, qd, tau)
+    quaternion = suffix == ".sdf" and any(kind(j.kind).QUATERNION is not None for j in m.joints)
+    if not quaternion:  # velocities of ball joints are in the axes of the child, which the file keeps
+        assert_close(same.torques(elsewhere), expected, 1e-9 * np.abs(expected).max(), "accelerations")
+    assert np.isfinite(elsewhere).all()
+
+
+def test_a_format_lists_what_it_loses(tmp_path):
+    """Warn of parts that act on the motion, list them in the report and in the file, and keep the rest."""
+    arm = kt.load("planar_2r").mechanism
+    one, two = arm.joints
+    rich = replace(
+        arm,
+        gravity=(0.0, 0.0, -9.81),
+        joints=(replace(one, armature=(0.3,), limits=Limits(-1.0, 1.0, 2.0, 3.0)), two),
+        forces=(ForceElement("s", "joint_spring", two.parent, two.child, coefficients=(("stiffness_1", 7.0),)),),
+        couplings=(Coupling("gear", two.name, ((one.name, -0.5),), 0.2),),
+        bodies=(
+            replace(arm.bodies[0], shapes=(Shape("box", (0.1, 0.2, 0.3), color=(1.0, 0.0, 0.0, 1.0)),)),
+            arm.bodies[1],
+        ),
+    )
+    with pytest.warns(
+        RuntimeWarning, match=r"a\.urdf moves differently: joint_spring 's', armature of joint 'joint1' are"
+    ):
+        report = kt.save(rich, tmp_path / "a.urdf")
+    assert "armature of joint 'joint1', which acts on the motion" in str(report)
+    assert "armature of joint 'joint1'" in Path(report).read_text()
+    again = kt.load(report)
+    assert again.mechanism.couplings[0].terms == ((one.name, -0.5),) and again.bodies[0].shapes[0].kind == "box"
+    assert again.bodies[0].shapes[0].color == (1.0, 0.0, 0.0, 1.0)
+    with pytest.warns(RuntimeWarning, match=r"a\.sdf moves differently: armature of joint 'joint1' are"):
+        report = kt.save(rich, tmp_path / "a.sdf")
+    again = kt.load(report)
+    assert dict(again.mechanism.forces[0].coefficients) == {"stiffness_1": 7.0, "rest_1": 0.0}
+    assert again.mechanism.couplings[0].offset == 0.2 and again.joints[0].limits == rich.joints[0].limits
+    assert again.bodies[0].shapes[0].size == (0.1, 0.2, 0.3)
+    with pytest.raises(kt.ModelError, match=r"flexible_arm has flexible bodies \(.*\), for which SDF has no place"):
+        kt.save(kt.load("flexible_arm"), tmp_path / "f.sdf")
+    with pytest.raises(kt.ModelError, match="is of the kind rotor, for which URDF has no place"):
+        kt.save(random_mechanism(["revolute", "rotor"], [-1, 0], 1), tmp_path / "k.urdf")
