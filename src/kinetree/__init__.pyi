@@ -12,6 +12,8 @@ from .apps.lessons import lesson as lesson
 from .apps.walking.return_maps import PeriodicMotion as PeriodicMotion
 from .apps.walking.return_maps import ReturnMap as ReturnMap
 from .apps.walking.return_maps import periodic as periodic
+from .environments.policies import Policy as Policy
+from .environments.policies import simulate_task as simulate_task
 from .environments.tasks import Continuous as Continuous
 from .environments.tasks import Discrete as Discrete
 from .environments.tasks import Dynamics as Dynamics
