@@ -236,3 +236,68 @@ def test_ptx_is_assembled(name, tmp_path):
     ptx = target("ptx")
     registers, _ = assembled(ptx.build(ptx.emit(step_kernel(step._stepping), "float64")), tmp_path)["kernel"]
     assert 0 < registers <= 255
+
+
+@pytest.mark.parametrize("name", ["planar_2r", "space_robot_3r", "four_bar"])
+@pytest.mark.parametrize("method", ["rk4", "midpoint"])
+def test_steps_have_derivatives(name, method):
+    """Compare derivatives by state, torques and parameters with differences of steps along consistent changes."""
+    rng = np.random.default_rng(6)
+    arm = kt.with_free(kt.load(name), "mass.*")
+    if name == "four_bar":
+        _, q, qd, _ = library_state(name)
+        q, qd = q[:3], qd[:3]
+    else:
+        q, qd = arm.random_state(rng, (3,))
+    tau = rng.normal(size=qd.shape)
+    step = arm.stepper(dt=0.02, substeps=2, method=method)
+    found, h, nv = step.jacobian(q, qd, tau), 1e-6, arm.nv
+    wanted = step(q, qd, tau)
+    assert_close(found.q, wanted[0], 1e-10, "coordinates after the step")
+    assert_close(found.qd, wanted[1], 1e-9, "velocities after the step")
+
+    def difference(change):
+        (a, b), (c, d) = (change(s * h)[:2] for s in (1.0, -1.0))
+        return np.concatenate([arm.difference(c, a), b - d], axis=-1) / (2.0 * h)
+
+    by_tau = np.stack([difference(lambda s, e=e: step(q, qd, tau + s * e)) for e in np.eye(nv)], axis=-1)
+    assert_close(found.tau, by_tau, 1e-6 * max(1.0, np.abs(by_tau).max()), "by torques")
+    p = step.parameters
+    by_p = np.stack(
+        [difference(lambda s, e=e: step(q, qd, tau, parameters=p + s * e)) for e in np.eye(len(p))], axis=-1
+    )
+    assert_close(found.parameters, by_p, 1e-6 * max(1.0, np.abs(by_p).max()), "by parameters")
+    if name != "four_bar":  # changes of the state that leave loops open are closed first
+        dq, dqd = rng.normal(size=(2, 3, nv))
+        along = difference(lambda s: step(arm.integrate(q, s * dq), qd + s * dqd, tau))
+        both = np.concatenate(step.jvp((q, qd, tau), (dq, dqd)), axis=-1)
+        assert_close(both, along, 1e-6 * max(1.0, np.abs(along).max()), "along a change of the state")
+    adjoint = rng.normal(size=(3, 2 * nv))
+    back = step.vjp((q, qd, tau), (adjoint[:, :nv], adjoint[:, nv:]))
+    change = rng.normal(size=(3, 3, nv))
+    forth = np.concatenate(step.jvp((q, qd, tau), change), axis=-1)
+    scale = np.abs(adjoint).max() * np.abs(forth).max()
+    assert_close((adjoint * forth).sum(), sum((x * y).sum() for x, y in zip(back, change, strict=True)), 1e-12 * scale, "adjoint")
+
+
+def test_derivatives_of_steps_that_have_none():
+    """Name what has no derivatives: contacts, several times, and wrong numbers of arrays and tangents."""
+    arm, robot = kt.load("planar_2r"), quadruped()
+    q, qd = arm.random_state(0)
+    step = arm.stepper(dt=0.01)
+    touching = robot.system.stepper(dt=0.01, contacts=robot.contacts)
+    timed = arm.stepper(dt=0.01, control=kt.TorqueFunction(lambda t, q, qd: [t, 0.0]))
+    for call, text in (
+        (lambda: step.jacobian(q, qd), r"step takes 3 arrays \(q, qd, tau\), not 2"),
+        (lambda: step.jvp((q, qd, qd), (q,)), "1 tangents; give those of q and qd, and of tau"),
+        (lambda: timed.jacobian(q, qd, [0.0, 1.0]), "t has several times"),
+        (
+            lambda: touching.jacobian(robot.standing, np.zeros(18), np.zeros(18), np.zeros((4, 3))),
+            "has hard contacts, and a run with their impacts has no derivatives",
+        ),
+    ):
+        with pytest.raises(InputError, match=text):
+            call()
+    found = timed.jacobian(q, qd, 0.5)
+    assert found.tau is None and found.parameters is None
+    assert_close(found.qd, timed(q, qd, 0.5)[1], 1e-12, "velocities")

@@ -193,6 +193,21 @@ def _copy(k: Builder, count: int, read: Callable[[Value], Value], write: Callabl
 # --- The function that users hold ---
 
 
+@dataclass(frozen=True)
+class StepJacobian:
+    """A state (q, qd) after a step, and its derivatives with respect to the state before it, torques and parameters.
+
+    They are `state` [..., 2 nv, 2 nv], `tau` [..., 2 nv, nv] and `parameters` [..., 2 nv, np]; None for a step without
+    torques or free parameters.
+    """
+
+    q: np.ndarray
+    qd: np.ndarray
+    state: np.ndarray
+    tau: np.ndarray | None
+    parameters: np.ndarray | None
+
+
 class StepFunction:
     """A time step as a function, made by `system.stepper(...)`: states in, states out, in one native call.
 
@@ -254,6 +269,65 @@ class StepFunction:
         if options and out is None and threads is None and given is None:
             return self._call(*found)
         return self._function.run(found, constants, out, threads)
+
+    # --- derivatives
+
+    def jacobian(self, *arrays: ArrayLike, parameters: Named | None = None) -> StepJacobian:
+        """Return the derivatives of a step, of the state [q; qd] after it with respect to that before it and others.
+
+        They are those of the substeps themselves, to rounding, as `kt.simulation_derivatives` has them for runs; rows
+        and columns of positions are directions of the tangent space. Steps with contacts have none.
+        """
+        from .derivatives.of_runs import simulation_derivatives
+
+        given, options = dict(zip(self.names, arrays, strict=False)), dict(self._options)
+        if len(given) != len(self.names) or len(arrays) > len(self.names):
+            raise InputError(f"step takes {len(self.names)} arrays ({', '.join(self.names)}), not {len(arrays)}")
+        begin = np.unique(np.asarray(given.get("t", 0.0), dtype=float))
+        if len(begin) != 1:
+            raise InputError("t has several times; derivatives of a step are those at one time")
+        substeps, tau = options.pop("substeps"), given.get("tau")
+        options |= {"dt": self.dt / substeps, "method": self._stepping.method}
+        if parameters is None:
+            parameters = self.parameters
+        elif self.parameters is not None:
+            parameters = self._parameter_values(parameters)
+        options |= {"parameters": parameters, "control": None if tau is not None else options["control"]}
+        wrt = ["q0", "qd0", *(["tau"] if tau is not None else []), *(["parameters"] if self._stepping.free else [])]
+        found = simulation_derivatives(
+            self._again, given["q"], given["qd"], wrt=wrt, times=[begin[0], begin[0] + self.dt], progress=False,
+            torques=None if tau is None else np.asarray(tau, dtype=float)[..., None, :], **options,
+        )  # fmt: skip
+        end = {name: found[name][..., -1, :, :] for name in wrt}
+        state = np.concatenate([end["q0"], end["qd0"]], axis=-1)
+        return StepJacobian(
+            found.run.q[..., -1, :], found.run.qd[..., -1, :], state, end.get("tau"), end.get("parameters")
+        )
+
+    def jvp(self, arrays: Sequence[ArrayLike], tangents: Sequence[ArrayLike], **options: Any) -> tuple[np.ndarray, ...]:
+        """Return the change (dq, dqd) of the state after a step along changes (dq, dqd[, dtau]) of what it begins with.
+
+        All dq are directions of the tangent space, [..., nv].
+        """
+        matrix, nv = self._inputs_jacobian(arrays, len(tangents), options), self.system.nv
+        change = np.concatenate(np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in tangents)), axis=-1)
+        out = (matrix @ change[..., None])[..., 0]
+        return out[..., :nv], out[..., nv:]
+
+    def vjp(self, arrays: Sequence[ArrayLike], adjoints: Sequence[ArrayLike], **options: Any) -> tuple[np.ndarray, ...]:
+        """Return the gradient (q, qd[, tau]) of a function of the state after a step from its own (q, qd) there."""
+        count, nv = 3 if "tau" in self.names else 2, self.system.nv
+        matrix = self._inputs_jacobian(arrays, count, options)
+        adjoint = np.concatenate(np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in adjoints)), axis=-1)
+        out = (adjoint[..., None, :] @ matrix)[..., 0, :]
+        return tuple(out[..., k * nv : (k + 1) * nv] for k in range(count))
+
+    def _inputs_jacobian(self, arrays: Sequence[ArrayLike], count: int, options: dict[str, Any]) -> np.ndarray:
+        """Return the derivatives with respect to the state and, for three inputs, to the torques."""
+        found, most = self.jacobian(*arrays, **options), 3 if "tau" in self.names else 2
+        if not 2 <= count <= most:
+            raise InputError(f"{count} tangents; give those of q and qd{', and of tau' if most == 3 else ''}")
+        return found.state if count == 2 or found.tau is None else np.concatenate([found.state, found.tau], axis=-1)
 
     def _parameter_values(self, given: Named) -> np.ndarray:
         """Return values of all free parameters, [..., np]; those that are not named are those of the stepper."""
