@@ -110,6 +110,7 @@ from .simulation.acting.references import Waypoints as Waypoints
 from .simulation.acting.references import sampled as sampled
 from .simulation.acting.sampled import PythonControl as PythonControl
 from .simulation.acting.sampled import Sampled as Sampled
+from .simulation.changes import reduced as reduced
 from .simulation.changes import with_driven_axle as with_driven_axle
 from .simulation.changes import with_elastic_joints as with_elastic_joints
 from .simulation.changes import with_free as with_free

@@ -43,8 +43,10 @@ def load(
     lenient: bool | None = None,
     contacts: bool = False,
 ) -> System:
-    """Return the System of a library name, or of a file: .toml, .urdf, .sdf, .xml (URDF or MJCF) or .csv.
+    """Return the System of a library name, of a robot of an installed package, or of a file.
 
+    Files are .toml, .urdf, .sdf, .xml (URDF or MJCF) or .csv. "robot:panda" is a robot of example-robot-data or of
+    robot_descriptions, with its meshes.
     For URDF and SDF: base="free" lets the root link float, and `roots` are the folders searched for the package://
     paths of meshes. For URDF, SDF and MJCF: fixed="keep" keeps the children of fixed joints as bodies. MJCF
     requires mujoco; contacts=True reads the contacts of its geoms with planes and height fields of the world. For .toml
@@ -53,7 +55,10 @@ def load(
     """
     if not isinstance(model, str | os.PathLike):
         raise InputError(f"model is {repr(model)[:80]}; expected a library name, or the path of a {KNOWN} file")
-    if isinstance(model, str) and _is_name(model):
+    if isinstance(model, str) and model.startswith(library.PREFIX):
+        model, folders = library.robot(model.removeprefix(library.PREFIX))
+        roots = (*roots, *folders)
+    elif isinstance(model, str) and _is_name(model):
         if model not in library.names():
             raise unknown_name("library mechanism", model, library.names())
         model = library.path(model)

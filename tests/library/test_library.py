@@ -312,3 +312,30 @@ def test_spatial_biped_is_modified_dh():
     for i in range(12):
         pose = pose @ about(X, alpha[i]) @ shift(a[i], 0, 0) @ about(Z, q[i])
     assert_close(poses(load("spatial_biped"), q)["link12"], pose, 1e-14, "foot")
+
+
+def test_robots_of_installed_packages(tmp_path, monkeypatch):
+    """Load robots by name with their meshes, and read what is there, what is not downloaded, and what to install."""
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
+    if "panda" in library.robots():
+        arm = kt.load("robot:panda")
+        assert arm.nv == 9 and not any("meshes are not found" in line for line in arm.report.lines("suspect"))
+        with pytest.raises(UnknownNameError, match="no robot 'pandda'; did you mean 'panda'"):
+            kt.load("robot:pandda")
+        assert {"ur5", "anymal_b_simple", "anymal_c_simple", "cassie_v2"} <= library.robots().keys()
+    urdf = tmp_path / "downloads" / "own_description" / "urdf" / "own_robot.urdf"
+    urdf.parent.mkdir(parents=True)
+    urdf.write_text('<robot name="own"><link name="a"/></robot>')
+    assert kt.load("robot:own").mechanism.name == "own"
+    package = tmp_path / "site" / "robot_descriptions"
+    package.mkdir(parents=True)
+    for name in ("__init__", "far_description"):
+        (package / f"{name}.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(str(package.parent))
+    with pytest.raises(kt.ModelError, match="'far' of robot_descriptions is not downloaded; run: python -m robot_d"):
+        kt.load("robot:far")
+    monkeypatch.setattr(library, "DATA", "no-such-package")
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "empty"))
+    with pytest.raises(kt.ModelError, match="no package with a robot 'panda' is installed; install"):
+        monkeypatch.setattr(library, "DESCRIPTIONS", "no_such_module")
+        kt.load("robot:panda")

@@ -1,4 +1,4 @@
-"""Merging of bodies connected by fixed joints into one body; all names remain available as frames."""
+"""Merging of bodies connected by fixed joints into one body, whose names remain as frames, and locking of joints."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .. import joints as joint_kinds
+from .. import loops as loop_kinds
 from ..algebra.vectors import (
     ZERO,
     ZERO_MATRIX,
@@ -14,13 +15,19 @@ from ..algebra.vectors import (
     add,
     from_moments,
     madd,
+    matmul,
     scale,
     sub,
     symmetric,
+    times,
     to_moments,
+    transpose,
 )
+from ..errors import InputError
+from ..model.checks import JOINT_SPRING, TRANSMISSION
+from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parameters import plain_number
-from ..model.parts import GROUND, Body, Frame, Joint, Loop, Placement, Shape, compose, place_body
+from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Loop, Placement, Shape, compose, inverse, place_body
 from .report import Report
 
 
@@ -86,15 +93,12 @@ def move_loops(loops: Iterable[Loop], where: Mapping[str, Frame], report: Report
     """Return loops between the bodies that carry those of the file; one within a body is reported as dropped."""
     out = []
     for loop in loops:
-        ends = {"a": (loop.body_a, loop.placement_a), "b": (loop.body_b, loop.placement_b)}
-        for end, (body, placement) in ends.items():
-            if body in where:
-                ends[end] = where[body].body, compose(where[body].placement, placement)
-        (body_a, a), (body_b, b) = ends.values()
-        if body_a == body_b:
-            report.dropped(f"the loop {loop.name!r}: both its ends are on {body_a!r}")
+        a, b = _on(where, loop.body_a, loop.placement_a), _on(where, loop.body_b, loop.placement_b)
+        if a.body == b.body:
+            report.dropped(f"the loop {loop.name!r}: both its ends are on {a.body!r}")
         else:
-            out.append(replace(loop, body_a=body_a, body_b=body_b, placement_a=a, placement_b=b))
+            placements = {"placement_a": a.placement, "placement_b": b.placement}
+            out.append(replace(loop, body_a=a.body, body_b=b.body, **placements))
     return out
 
 
@@ -161,3 +165,133 @@ def _of_point(m: float, r: Vector) -> Matrix:
     xx, yy, zz = (m * x * x for x in r)
     xy, yz, zx = (-m * r[i] * r[(i + 1) % 3] for i in range(3))
     return ((yy + zz, xy, zx), (xy, zz + xx, yz), (zx, yz, xx + yy))
+
+
+# --- Joints locked at given coordinates ---
+
+CLOSED = 1e-9
+"""The largest residual of a loop or coupling of locked joints [rad, m, or m per meter of the loop's offsets]."""
+
+
+def displacement(joint: Joint, q: Sequence[float]) -> Placement:
+    """Return the pose of a child at coordinates q of its joint, relative to zero displacement."""
+    kind = joint_kinds.kind(joint.kind)
+    axes = kind.frame(joint)
+    before, turn, after = kind.displacement(joint, q)
+    place = add(before, times(turn.matrix(), after))
+    return Placement(times(axes, place), matmul(matmul(axes, turn.matrix()), transpose(axes)))
+
+
+def loop_gap(loop: Loop, between: Placement) -> float:
+    """Return the largest residual of a loop whose frame b has a placement in its frame a [rad, m]."""
+    axes = loop_kinds.frame(loop)
+    r = times(transpose(axes), between.translation)
+    R = matmul(matmul(transpose(axes), between.rotation), axes)
+    return max((abs(float(e.residual)) for e in loop_kinds.equations(loop, r, R, ZERO, ZERO)), default=0.0)
+
+
+def lock_joints(m: Mechanism, lock: Mapping[str, tuple[float, ...]]) -> Mechanism:
+    """Return a mechanism with joints fixed at given coordinates; what acts in them alone is left out."""
+    carried = {j.child: j.name for j in m.joints}
+    for name in lock:
+        joint = m.joint(name)
+        if joint.elastic is not None or f"{name}.motor" in carried.values() or f"{name}.circuit" in carried.values():
+            raise InputError(f"joint {name!r} is elastic or has a motor with a circuit; use kt.with_rigid_joints first")
+    joints = tuple(
+        Joint(j.name, "fixed", j.parent, j.child, compose(j.placement, displacement(j, lock[j.name])))
+        if j.name in lock
+        else j
+        for j in m.joints
+    )
+    forces = []
+    for force in m.forces:
+        ends = [carried.get(x) for x in (force.body_a, force.body_b)]
+        if force.kind == TRANSMISSION and any(x in lock for x in ends) and not all(x in lock for x in ends):
+            free = next(x for x in ends if x not in lock)
+            raise InputError(f"{force.name!r} is a transmission to joint {free!r}; lock both of its joints or none")
+        between = force.kind in (JOINT_SPRING, TRANSMISSION) and ends[1] in lock
+        forces += [] if between else [force]
+    return replace(
+        m,
+        joints=joints,
+        couplings=tuple(c for c in (_locked_coupling(c, lock) for c in m.couplings) if c is not None),
+        forces=tuple(forces),
+        actuators=tuple(a for a in m.actuators if a.joint not in lock),
+        motors=tuple(x for x in m.motors if x.joint not in lock),
+        keyframes=tuple(
+            replace(
+                k, **{key: tuple(x for x in getattr(k, key) if x[0] not in lock) for key in ("q", "qd")}, control=()
+            )
+            for k in m.keyframes
+        ),
+        guess=tuple(x for x in m.guess if x[0] not in lock),
+    )
+
+
+def _locked_coupling(c: Coupling, lock: Mapping[str, tuple[float, ...]]) -> Coupling | None:
+    """Return a coupling without its locked joints, or None if it holds; refuse one that locks further joints."""
+    if not {c.joint, *(x for x, _ in c.terms)} & lock.keys():
+        return c
+    free = tuple((x, ratio) for x, ratio in c.terms if x not in lock)
+    if c.law is not None:
+        raise InputError(f"a joint of coupling {c.name!r} is locked, which is by a law; leave its joints free")
+    given = sum((ratio * lock[x][0] for x, ratio in c.terms if x in lock), 0.0)
+    if c.joint not in lock:
+        return replace(c, terms=free, offset=c.offset + given)
+    if free:
+        listed = ", ".join(repr(x) for x, _ in free)
+        raise InputError(f"joint {c.joint!r} follows {listed} by coupling {c.name!r}; lock {listed} instead")
+    at = plain_number(c.offset) + plain_number(given)
+    if abs(at - lock[c.joint][0]) > CLOSED * max(1.0, abs(at)):
+        raise InputError(
+            f"joint {c.joint!r} is locked at {lock[c.joint][0]:g}, but coupling {c.name!r} puts it at {at:g}"
+        )
+    return None
+
+
+def merge_locked(m: Mechanism, report: Report) -> Mechanism:
+    """Return a mechanism without fixed joints: bodies on them are merged into others, and their names remain as frames.
+
+    Its free parameters must be gone. Raises InputError for loops within a body that do not close.
+    """
+    values = {p.name: p.value for p in m.parameters}
+    parts = ("bodies", "joints", "frames", "loops", "couplings", "forces", "contacts", "gravity", "scenery")
+    m = replace(m, parameters=(), **{key: resolve_parts(getattr(m, key), values) for key in parts})
+    merged = merge_fixed(m.bodies, m.joints)
+    where = merged.carriers
+    for loop in m.loops:
+        a, b = _on(where, loop.body_a, loop.placement_a), _on(where, loop.body_b, loop.placement_b)
+        gap = loop_gap(loop, compose(inverse(a.placement), b.placement)) if a.body == b.body else 0.0
+        offsets = (*a.placement.translation, *b.placement.translation)
+        if gap > CLOSED * max(1.0, *(abs(plain_number(x)) for x in offsets)):
+            raise InputError(f"loop {loop.name!r} does not close with these joints locked: its gap is {gap:.3g}")
+    frames = [replace(_on(where, f.body, f.placement), name=f.name) for f in m.frames]
+    known = {f.name for f in frames}
+    contacts = []
+    for contact in m.contacts:
+        at, ground = _on(where, contact.body, contact.placement), contact.surface
+        on = _on(where, ground.body, ground.placement)
+        surface = replace(ground, body=on.body, placement=on.placement)
+        contacts.append(replace(contact, body=at.body, placement=at.placement, surface=surface))
+    forces = []
+    for force in m.forces:
+        a, b = (_on(where, x, Placement(p)) for x, p in ((force.body_a, force.point_a), (force.body_b, force.point_b)))
+        points = {"point_a": a.placement.translation, "point_b": b.placement.translation}
+        forces.append(replace(force, body_a=a.body, body_b=b.body, **points))
+    return replace(
+        m,
+        bodies=merged.bodies,
+        joints=merged.joints,
+        frames=(*frames, *(f for f in merged.frames if f.name not in known)),
+        loops=tuple(move_loops(m.loops, where, report)),
+        forces=tuple(forces),
+        contacts=tuple(contacts),
+        scenery=(*m.scenery, *merged.ground_shapes),
+    )
+
+
+def _on(where: Mapping[str, Frame], body: str, placement: Placement) -> Frame:
+    """Return a placement in a body as one in the body that carries it."""
+    if body not in where:
+        return Frame(body, body, placement)
+    return Frame(body, where[body].body, compose(where[body].placement, placement))

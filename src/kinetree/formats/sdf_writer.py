@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from xml.sax.saxutils import escape, quoteattr
 
 from .. import joints as joint_kinds
-from .. import loops as loop_kinds
 from ..algebra.rotations import rpy_of
 from ..algebra.scalars import Scalar
-from ..algebra.vectors import ZERO, add, matmul, times, transpose
+from ..algebra.vectors import times, transpose
 from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parameters import plain_number
 from ..model.part_fields import free_name
 from ..model.parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Placement, Shape, compose, inverse
+from .merging import displacement, loop_gap
 from .report import Group, Report
 from .series import EARTH, Series, commented, ends, in_series, linear_couplings, report_acting, report_losses
 
@@ -106,15 +106,6 @@ def write_sdf(mechanism: Mechanism, position: Mapping[str, Sequence[float]] | No
         "",
     ]
     return commented("\n".join(lines), report), report
-
-
-def displacement(joint: Joint, q: Sequence[float]) -> Placement:
-    """Return the pose of a child at coordinates q of its joint, relative to zero displacement."""
-    kind = joint_kinds.kind(joint.kind)
-    axes = kind.frame(joint)
-    before, turn, after = kind.displacement(joint, q)
-    place = add(before, times(turn.matrix(), after))
-    return Placement(times(axes, place), matmul(matmul(axes, turn.matrix()), transpose(axes)))
 
 
 def _link_names(m: Mechanism, report: Report) -> dict[str, str]:
@@ -302,18 +293,10 @@ def _loop_joints(
         known = KINDS.get(loop.kind)
         if not known:
             report_acting(report, f"{loop.kind} loop {loop.name!r}")
-        elif _gap(loop, between) > CLOSED * size:
+        elif loop_gap(loop, between) > CLOSED * size:
             report_acting(report, f"loop {loop.name!r}, which does not close at the position of the file")
         else:
             yield from _loop_joint(replace(loop, name=own[loop.name]), between, names)
-
-
-def _gap(loop: Loop, between: Placement) -> float:
-    """Return the largest residual of a loop whose frame b has a placement in its frame a."""
-    axes = loop_kinds.frame(loop)
-    r = times(transpose(axes), between.translation)
-    R = matmul(matmul(transpose(axes), between.rotation), axes)
-    return max((abs(float(e.residual)) for e in loop_kinds.equations(loop, r, R, ZERO, ZERO)), default=0.0)
 
 
 def _loop_joint(loop: Loop, between: Placement, names: Mapping[str, str]) -> Iterator[str]:

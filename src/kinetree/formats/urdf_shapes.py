@@ -176,6 +176,7 @@ def find_mesh(text: str, roots: Iterable[Path]) -> Path | None:
     `file://` paths may be absolute; others are relative to the roots. Links and `..` must not lead out of the folders.
     """
     scheme, _, rest = text.rpartition("://")
+    rest = rest.lstrip("/") if scheme in PACKAGED else rest
     if len(text) > 4096 or scheme not in ("", "file", *PACKAGED):
         return None
     for root in roots:

@@ -1,4 +1,4 @@
-"""Changed mechanisms: payloads, gears, motors, elastic or rigid joints, wheels, numbers as free parameters."""
+"""Changed mechanisms: locked joints, payloads, gears, motors, elastic or rigid joints, wheels, free parameters."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from .._support.checks import items, number, positive
 from ..algebra.arrays import Numbers
 from ..algebra.vectors import ZERO, Vector, add, dot, scale, sub, times
 from ..errors import InputError, brief, unknown_name
+from ..formats.merging import lock_joints, merge_locked
+from ..formats.report import Report
+from ..formats.urdf import FIXED
 from ..model import build_mechanism, checks
 from ..model.drives import Motor
 from ..model.flexible import with_rigid_joints as rigid_mechanism
@@ -83,6 +86,36 @@ def with_payload(system: M, frame: str, mass: object, com: object = ZERO, inerti
     load = _placed(load, at.placement)
     bodies = tuple(_joined(b, load) if b.name == at.body else b for b in mechanism.bodies)
     return like(system, replace(mechanism, bodies=bodies))
+
+
+def reduced(system: M, lock: Mapping[str, float | Sequence[float]], *, fixed: str = "merge") -> M:
+    """Return a System or Mechanism with joints locked at given coordinates: lock={"elbow": 0.3}.
+
+    fixed="merge" merges bodies on fixed joints, also on those that were fixed before, into the bodies that carry them;
+    their names and those of the joints remain as frames. "keep" keeps all bodies. Loops remain, unless they lie within
+    a body and close there. Springs, actuators and motors of locked joints are left out, couplings and the guess have
+    the locked coordinates no longer.
+    """
+    mechanism = mechanism_of(system)
+    if fixed not in FIXED:
+        raise InputError(f"fixed must be one of {', '.join(FIXED)}, not {fixed!r}")
+    if not isinstance(lock, Mapping):
+        raise InputError(f'lock is {brief(lock)}; give coordinates by joint, such as {{"elbow": 0.3}}')
+    numbers = {}
+    for name, given in lock.items():
+        count, what = joint_kinds.kind(mechanism.joint(name).kind).NQ, f"the coordinate of joint {name!r}"
+        values = [given] if np.ndim(given) == 0 else items(given, what)
+        if len(values) != count:
+            raise InputError(f"{what} has {len(values)} numbers; a {mechanism.joint(name).kind} joint has {count}")
+        numbers[name] = tuple(number(x, what) for x in values)
+    if fixed == "merge" and mechanism.free_parameters:
+        names = ", ".join(p.name for p in mechanism.free_parameters)
+        raise InputError(
+            f'{mechanism.name!r} has free parameters ({names}); give fixed="keep", or fix them by kt.with_parameters'
+        )
+    locked = lock_joints(mechanism, numbers)
+    made = merge_locked(locked, Report(mechanism.name)) if fixed == "merge" else locked
+    return like(system, made)
 
 
 def with_gear(system: M, joint: str, ratio: float, rotor_inertia: Number) -> M:
