@@ -33,12 +33,22 @@ def test_modules_become_one_script(modules):
         main='import { twice as double } from "./deep/inner.js";\nimport * as all from "./base.js";\n'
         "// a comment\nconsole.log(double(all.TEN) + new all.Box().size);\n",
         inner='import { TEN } from "../base.js";\nexport function twice(x) { return 2 * x + TEN; }\n',
-        base="export const TEN = 10;\nclass Box { get size() { return 3; } }\nexport { Box };\n",
+        base="/* of two\n   lines */\nexport const TEN =\n  /** @type {number} */ (10);\n"
+        "class Box { get size() { return 3; } }\nexport { Box };\n",
     )
     script = file.bundle("main.js")
     assert "a comment" not in script
     done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "33\n"
+
+
+@needs_node
+def test_scripts_of_pages_are_scripts(tmp_path):
+    """Let Node parse the scripts of the studio and of a file with and without loops and a table."""
+    scripts = (file.served_script(), file.script_of((), table=False), file.script_of([1], table=True, lesson=True))
+    for script in scripts:
+        (tmp_path / "page.js").write_text(script)
+        subprocess.run([str(NODE), "--check", str(tmp_path / "page.js")], timeout=60, check=True)
 
 
 @needs_node

@@ -172,9 +172,14 @@ def _pairs(names: str) -> list[str]:
 def _short(source: str) -> str:
     """Return a module without indentation and without lines that are comments."""
     lines = (line.strip() for line in source.splitlines())
-    return "".join(
-        f"{line}\n" for line in lines if line and not line.startswith(("//", "/*", "* ", "*/")) and line != "*"
-    )
+    return "".join(f"{line}\n" for line in lines if line and not _is_comment(line))
+
+
+def _is_comment(line: str) -> bool:
+    """Return whether a line is a comment, or part of one over several lines; code may follow a type in a comment."""
+    if line.startswith("/*"):
+        return "*/" not in line[:-2]
+    return line.startswith(("//", "* ", "*/")) or line == "*"
 
 
 # --- Scripts and styles of pages: the modules that a page needs, and those that it leaves out ---
