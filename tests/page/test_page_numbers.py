@@ -239,6 +239,7 @@ CASES = {
     "motions": motions,
     "tables": tables,
     "kernels": kernels,
+    "stage": dict,  # what the stage draws, without numbers of the library
 }
 
 

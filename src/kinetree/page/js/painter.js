@@ -17,9 +17,13 @@ export function painterRenderer(canvas, solids) {
       const [r, g, b, alpha] = one.color;
       const ratio = canvas.width / (canvas.clientWidth || canvas.width);
       pen.lineWidth = (one.width || 1) * ratio;
-      pen.strokeStyle = `rgba(${255 * r}, ${255 * g}, ${255 * b}, ${alpha})`;
-      pen.beginPath();
       for (let k = 0; k + 5 < one.points.length; k += step) {
+        const part = one.fades ? (k + step) / one.points.length : 1;
+        if (k === 0 || one.fades) {
+          if (k) pen.stroke();
+          pen.beginPath();
+          pen.strokeStyle = `rgba(${255 * r}, ${255 * g}, ${255 * b}, ${alpha * part})`;
+        }
         const a = toPixels(camera, one.points.subarray(k, k + 3));
         const z = toPixels(camera, one.points.subarray(k + 3, k + 6));
         if (!a || !z) continue;

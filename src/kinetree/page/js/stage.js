@@ -1,10 +1,10 @@
 // The stage: the mechanism in three dimensions. `compose` returns what is to be drawn, as a scene:
 //   { matrices: one per body, show: { names, axes, ... }, hidden: Set of bodies, picked: body or -1,
-//     trails: [{ points, done, color }], arrows: [{ name, group, unit, origin, vector, length }], layers: [...] }
+//     trails: lines as trails.js makes them, arrows: [{ name, group, unit, origin, vector, length }], layers: [...] }
 // A layer is what a panel adds: { items, lines, marks, labels, arrows }, each a list and each optional.
-//   item: { matrix, solid: "rod" | "cone" | "ball", color, alpha }       line: { points, strip, color, width, fits }
+//   item: { matrix, solid: "rod" | "cone" | "ball", color, alpha }       line: { points, strip, color, width, fades, fits }
 //   label: { text, at, color, strong }                                   marks are items that nothing hides.
-// A line that `fits` is part of what the view is fitted to. `refresh` draws at the next frame of the screen.
+// A line that `fades` is clear at its first point. One that `fits` is part of what the view is fitted to. `refresh` draws at the next frame of the screen.
 
 import { oncePerFrame } from "./frames.js";
 import { ellipsoids, jointLines, massItems, pointMasses } from "./inertia_marks.js";
@@ -28,6 +28,7 @@ export class Stage {
     this.renderer = webglRenderer(this.canvas, this.solids);
     this.isPlain = this.renderer === null;
     if (this.isPlain) this.renderer = painterRenderer(this.canvas, this.solids);
+    this.drawn = 0; // the number of labels on the overlay
     this.paper = null; // a canvas for print, on which the picture is painted too
     this.up = scene.camera.axes[2];
     const [e1, e2] = scene.camera.axes;
@@ -99,8 +100,9 @@ export class Stage {
     const picture = this.picture(scene, camera, target);
     this.items = picture.items;
     this.renderer.draw(picture);
-    overlay.getContext("2d").clearRect(0, 0, overlay.width, overlay.height);
-    this.drawn = drawLabels(overlay, stageLabels(this, scene), camera, ratio, this.palette);
+    const labels = stageLabels(this, scene);
+    if (this.drawn) overlay.getContext("2d").clearRect(0, 0, overlay.width, overlay.height);
+    this.drawn = labels.length ? drawLabels(overlay, labels, camera, ratio, this.palette) : 0;
     if (this.paper) this.paint(picture);
   }
 
@@ -111,10 +113,10 @@ export class Stage {
       ...bodyItems(this, scene),
       ...(scene.ghost ? bodyItems(this, { ...scene, matrices: scene.ghost, picked: -1 }, 0.25) : []),
     ];
-    const lines = (scene.trails || []).flatMap(({ points, done, color = this.palette.trail }) => [
-      { points, strip: true, color: [...color.slice(0, 3), 0.3], width: 1.2 },
-      { points: points.subarray(0, done), strip: true, color, width: 2 },
-    ]);
+    const trail = this.palette.trail;
+    const lines = (scene.trails || []).map((line) =>
+      line.soft ? { ...line, color: [...trail.slice(0, 3), 0.3], width: 1.2 } : { ...line, color: trail, width: 2 },
+    );
     if (show.axes)
       lines.push(...axisLines([IDENTITY, ...matrices, ...frameMatrices(this.model, matrices)], 0.09 * this.scene.size));
     if (show.joints) lines.push(...jointLines(this, matrices));

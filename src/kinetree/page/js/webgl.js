@@ -1,14 +1,14 @@
 // Draw on the graphics processor. A renderer has draw(picture); stage.js describes a picture.
 
-import { multiply } from "./vectors.js";
+import { cross, multiply } from "./vectors.js";
 
 const SOLID_VERTEX = `#version 300 es
-uniform mat4 both; uniform mat4 model;
+uniform mat4 both; uniform mat4 model; uniform mat3 turn;
 in vec3 place; in vec3 normal; in vec3 color;
 out vec3 at; out vec3 facing; out vec3 paint;
 void main() {
   vec4 p = model * vec4(place, 1.0);
-  at = p.xyz; facing = transpose(inverse(mat3(model))) * normal; paint = color;
+  at = p.xyz; facing = turn * normal; paint = color;
   gl_Position = both * p;
 }`;
 const SOLID_FRAGMENT = `#version 300 es
@@ -28,13 +28,15 @@ void main() {
   vec3 c = base * (0.26 + 0.22 * sky + 0.52 * diffuse + 0.24 * dot(n, v)) + vec3(0.12 * shine);
   result = vec4(c * opacity, opacity);
 }`;
-// A segment is a strip of four corners, wider than the line by the pixel over which its edges fade.
+// A segment is four corners, wider than the line by the pixel over which its edges fade. All lines are one call: each
+// corner has the ends of its segment, the color there, and the width.
 const LINE_VERTEX = `#version 300 es
-uniform mat4 both; uniform vec2 size; uniform float width; uniform float near;
-in vec3 from; in vec3 to; out vec3 at; out float side;
+uniform mat4 both; uniform vec2 size; uniform float near;
+in vec3 from; in vec3 to; in vec4 color; in float width;
+out vec3 at; out vec4 paint; out float side; out float wide;
 void main() {
   vec4 p = both * vec4(from, 1.0), q = both * vec4(to, 1.0);
-  bool second = gl_VertexID >= 2;
+  bool second = (gl_VertexID & 2) == 2;
   if (p.w < near && q.w < near) { gl_Position = vec4(2.0, 2.0, 2.0, 1.0); return; }
   vec3 a = from, b = to;
   if (p.w < near) { float s = (near - p.w) / (q.w - p.w); a = mix(from, to, s); p = mix(p, q, s); }
@@ -43,20 +45,22 @@ void main() {
   float n = length(along);
   along = n > 0.0 ? along / n : vec2(1.0, 0.0);
   side = ((gl_VertexID & 1) == 1 ? 0.5 : -0.5) * (width + 1.5);
-  vec2 pixels = vec2(-along.y, along.x) * side + along * (second ? 0.5 : -0.5);
+  vec2 pixels = vec2(-along.y, along.x) * side; // without ends beyond its points, which would show where lines are clear
+  if (n == 0.0) pixels += along * (second ? 0.5 : -0.5);
   vec4 r = second ? q : p;
-  at = second ? b : a;
+  at = second ? b : a; paint = color; wide = width;
   gl_Position = vec4(r.xy + 2.0 * pixels / size * r.w, r.zw);
 }`;
 const LINE_FRAGMENT = `#version 300 es
 precision highp float;
-uniform vec4 color; uniform vec3 middle; uniform float reach; uniform float width;
-in vec3 at; in float side; out vec4 result;
+uniform vec3 middle; uniform float reach;
+in vec3 at; in vec4 paint; in float side; in float wide; out vec4 result;
 void main() {
-  float edge = clamp(0.5 * width + 0.5 - abs(side), 0.0, 1.0) * min(width, 1.0);
-  float a = color.a * edge * (1.0 - smoothstep(0.35 * reach, reach, distance(at, middle)));
-  result = vec4(color.rgb * a, a);
+  float edge = clamp(0.5 * wide + 0.5 - abs(side), 0.0, 1.0) * min(wide, 1.0);
+  float a = paint.a * edge * (1.0 - smoothstep(0.35 * reach, reach, distance(at, middle)));
+  result = vec4(paint.rgb * a, a);
 }`;
+const CORNER = 11; // numbers: from, to, color, width
 
 export function webglRenderer(canvas, solids) {
   const gl = canvas.getContext("webgl2", { antialias: true, stencil: true });
@@ -86,50 +90,64 @@ export function webglRenderer(canvas, solids) {
   gl.bindVertexArray(solidArrays);
   gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
   gl.bufferData(gl.ARRAY_BUFFER, solids.vertices, gl.STATIC_DRAW);
-  ["place", "normal", "color"].forEach((name, k) => {
-    const at = gl.getAttribLocation(solid.made, name);
-    if (at < 0) return;
-    gl.enableVertexAttribArray(at);
-    gl.vertexAttribPointer(at, 3, gl.FLOAT, false, 36, 12 * k);
-  });
+  setAttributes(solid, { place: 3, normal: 3, color: 3 });
   gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
   gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, solids.faces, gl.STATIC_DRAW);
   const lineArrays = gl.createVertexArray();
   const lineBuffer = gl.createBuffer();
   gl.bindVertexArray(lineArrays);
   gl.bindBuffer(gl.ARRAY_BUFFER, lineBuffer);
-  const ends = ["from", "to"].map((name) => gl.getAttribLocation(line.made, name));
-  for (const end of ends) {
-    gl.enableVertexAttribArray(end);
-    gl.vertexAttribDivisor(end, 1);
+  setAttributes(line, { from: 3, to: 3, color: 4, width: 1 });
+  gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+  let [corners, known] = [new Float32Array(0), 0]; // numbers of the lines, and the segments that have indices
+
+  // The attributes of the bound buffer, one after the other, and their sizes.
+  function setAttributes({ made }, sizes) {
+    const stride = 4 * Object.values(sizes).reduce((a, b) => a + b);
+    let offset = 0;
+    for (const [name, count] of Object.entries(sizes)) {
+      const at = gl.getAttribLocation(made, name);
+      gl.enableVertexAttribArray(at);
+      gl.vertexAttribPointer(at, count, gl.FLOAT, false, stride, offset);
+      offset += 4 * count;
+    }
   }
 
+  // Lines together, all of one middle and reach, of which floors are.
   function drawLines(lines, camera) {
     const ratio = canvas.width / (canvas.clientWidth || canvas.width);
+    const count = lines.reduce((sum, one) => sum + segmentsOf(one), 0);
+    if (!count) return;
+    if (corners.length < 4 * CORNER * count) corners = new Float32Array(8 * CORNER * count);
+    let at = 0;
+    for (const one of lines) at = putSegments(corners, at, one, ratio);
     gl.useProgram(line.made);
     gl.bindVertexArray(lineArrays);
     gl.bindBuffer(gl.ARRAY_BUFFER, lineBuffer);
+    gl.bufferData(gl.ARRAY_BUFFER, corners.subarray(0, at), gl.DYNAMIC_DRAW);
+    if (known < count) {
+      known = 2 * count;
+      const pairs = Uint32Array.from(
+        { length: 6 * known },
+        (_, k) => 4 * Math.floor(k / 6) + [0, 1, 2, 2, 1, 3][k % 6],
+      );
+      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, pairs, gl.STATIC_DRAW);
+    }
     gl.uniformMatrix4fv(line.place("both"), false, camera.both);
     gl.uniform2f(line.place("size"), canvas.width, canvas.height);
     gl.uniform1f(line.place("near"), camera.near);
+    gl.uniform3fv(line.place("middle"), lines[0].middle || [0, 0, 0]);
+    gl.uniform1f(line.place("reach"), lines[0].reach || 1e30);
     gl.depthMask(false);
-    for (const one of lines) {
-      const count = one.strip ? one.points.length / 3 - 1 : one.points.length / 6;
-      if (count < 1) continue;
-      gl.bufferData(gl.ARRAY_BUFFER, one.points, gl.DYNAMIC_DRAW);
-      ends.forEach((end, k) => gl.vertexAttribPointer(end, 3, gl.FLOAT, false, one.strip ? 12 : 24, 12 * k));
-      gl.uniform4fv(line.place("color"), one.color);
-      gl.uniform1f(line.place("width"), (one.width || 1) * ratio);
-      gl.uniform3fv(line.place("middle"), one.middle || [0, 0, 0]);
-      gl.uniform1f(line.place("reach"), one.reach || 1e30);
-      gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, count);
-    }
+    gl.drawElements(gl.TRIANGLES, 6 * count, gl.UNSIGNED_INT, 0);
     gl.depthMask(true);
   }
 
   function drawSolids(items, before, shade) {
     for (const item of items) {
-      gl.uniformMatrix4fv(solid.place("model"), false, before ? multiply(before, item.matrix) : item.matrix);
+      const matrix = before ? multiply(before, item.matrix) : item.matrix;
+      gl.uniformMatrix4fv(solid.place("model"), false, matrix);
+      if (!before) gl.uniformMatrix3fv(solid.place("turn"), false, normalMatrix(matrix));
       gl.uniform4fv(solid.place("tint"), before ? shade : item.color ? [...item.color, 1] : [0, 0, 0, 0]);
       gl.uniform1f(solid.place("opacity"), item.alpha ?? 1);
       gl.drawElements(gl.TRIANGLES, item.count, gl.UNSIGNED_INT, 4 * item.first);
@@ -178,4 +196,29 @@ export function webglRenderer(canvas, solids) {
     },
     close: () => gl.getExtension("WEBGL_lose_context")?.loseContext(),
   };
+}
+
+const segmentsOf = ({ strip, points }) => Math.max(0, Math.floor(strip ? points.length / 3 - 1 : points.length / 6));
+
+// Write the corners of the segments of a line from a place on; returns the place after them.
+export function putSegments(out, at, { points, strip, color, width = 1, fades = false }, ratio) {
+  const [step, count] = [strip ? 3 : 6, segmentsOf({ strip, points })];
+  for (let k = 0; k < count; k++) {
+    for (let corner = 0; corner < 4; corner++) {
+      for (let c = 0; c < 6; c++) out[at + c] = points[step * k + c];
+      for (let c = 0; c < 4; c++) out[at + 6 + c] = color[c];
+      if (fades) out[at + 9] *= (k + (corner >> 1)) / count;
+      out[at + 10] = width * ratio;
+      at += CORNER;
+    }
+  }
+  return at;
+}
+
+// The inverse transpose of the rotation and stretch of a matrix, to a factor: normals are made unit later.
+function normalMatrix(m) {
+  const [x, y, z] = [0, 4, 8].map((k) => [m[k], m[k + 1], m[k + 2]]);
+  const out = [...cross(y, z), ...cross(z, x), ...cross(x, y)];
+  const most = Math.max(...out.map(Math.abs)) || 1;
+  return out.map((c) => c / most);
 }
