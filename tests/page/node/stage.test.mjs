@@ -1,6 +1,10 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 
+import { rangeOf } from "../../../src/kinetree/page/js/chart_paint.js";
+import { motionCharts } from "../../../src/kinetree/page/js/charts.js";
+import { stretchOf } from "../../../src/kinetree/page/js/framing.js";
+import { shownArrows } from "../../../src/kinetree/page/js/stage_arrows.js";
 import { TAIL, Trails } from "../../../src/kinetree/page/js/trails.js";
 import { putSegments } from "../../../src/kinetree/page/js/webgl.js";
 import { close } from "./cases.mjs";
@@ -80,4 +84,66 @@ test("lines become corners in one array, and fade from their first point on", ()
   close(corner(2), [0, 0, 0, 1, 0, 0, 1, 0, 0, 0.4, 2], 1e-7, "second end of the first segment");
   close(corner(7), [1, 0, 0, 1, 2, 0, 1, 0, 0, 0.8, 2], 1e-7, "last corner has the whole color");
   close(corner(8), [5, 5, 5, 6, 6, 6, 0, 1, 0, 1, 6], 1e-7, "a line of pairs");
+});
+
+test("arrows of one group and unit share a scale, by which the longest has its length", () => {
+  const arrow = (group, unit, x) => ({ group, unit, origin: [1, 0, 0], vector: [x, 0, 0], length: 0.5 });
+  const arrows = [arrow("reactions", "N", 40000), arrow("reactions", "N", 100), arrow("drives", "N m", 1)];
+  const shown = shownArrows({ arrows, show: {}, longest: 0.2 });
+  close(
+    shown.map((x) => x.long),
+    [0.2, 0.2, 0.0005],
+    1e-12,
+    "lengths",
+  );
+  close(shown[0].tip, [1.2, 0, 0], 1e-12, "tip");
+  close(shownArrows({ arrows, show: {} })[0].long, 20000, 1e-12, "without a limit");
+});
+
+test("sizes follow lengths that are four times longer or shorter", () => {
+  const box = (x) => [
+    [0, 0, 0],
+    [x, 0, 0],
+    [0, NaN, 0],
+  ];
+  for (const [length, factor] of [
+    [1, 1],
+    [3.9, 1],
+    [0.26, 1],
+    [400, 100],
+    [4e30, 1e30],
+    [1e-30, 4e-30],
+    [0, 1],
+  ])
+    assert.ok(Math.abs(stretchOf(box(length), 1) / factor - 1) < 1e-12, `${length}`);
+});
+
+test("a momentum that only rounds is drawn flat, and one that changes is not", () => {
+  const model = {
+    bodies: [{ mass: 2, moments: [0.1, 0.1, 0.1] }],
+    joints: [{ placement: [1, 0, 0, 3, 0, 1, 0, 4, 0, 0, 1, 0, 0, 0, 0, 1] }],
+    coordinates: [],
+    velocities: [],
+    nq: 0,
+    nv: 0,
+  };
+  const chartsOf = (change) => {
+    const motion = { t: [0, 1], count: 2, q: [], qd: [] };
+    motion.columns = [
+      { name: "energy", labels: ["kinetic"], units: ["J"], values: [[9, 4]] },
+      { name: "momentum", labels: ["px", "lx"], units: ["N s", "N m s"], values: Array(2).fill([1, 1 + change]) },
+    ];
+    return motionCharts(model, motion).filter((chart) => chart.group === "momentum");
+  };
+  for (const [change, flat] of [
+    [1e-6, true],
+    [0.5, false],
+  ])
+    for (const chart of chartsOf(change)) {
+      const shown = chart.series.map((series) => ({ series }));
+      const { low, high } = rangeOf(shown, (s) => [(k) => s.values[k]], chart.floor);
+      assert.equal(change / (high - low) < 0.01, flat, `${chart.unit}: ${low} to ${high}`);
+    }
+  const [momentum, angular] = chartsOf(0);
+  close([momentum.floor, angular.floor], [6e-3, 3e-2], 1e-12, "floors: 0.1 % of sqrt(2 m T), and 5 m of it");
 });

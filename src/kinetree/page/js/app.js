@@ -113,7 +113,6 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   buildTools(app, layout);
   openState(app, mode, state);
   app.stage.draw();
-  if (!hash.includes("view=") && !data.run && !app.stage.showsAll) app.stage.fit();
   document.title = data.title;
   document.body.dataset.ready = app.stage.isPlain ? "plain" : "webgl";
   document.body.dataset.readyAfter = String(Math.round(performance.now()));
@@ -261,7 +260,6 @@ function connect(app, layout) {
     ["q", "qd", "time", "motion", "ghost", "parameters", "show", "hidden", "picked", "units", "mode", "history"],
     () => stage.refresh(),
   );
-  store.on(["show"], () => stage.setFollow(store.get("show").follow, app.matricesNow()));
   store.on(["theme"], () => setTheme(app));
   layout.views.append(
     ...[
@@ -348,7 +346,7 @@ function openState(app, before, state) {
   if (view) {
     const [azimuth, elevation, distance, ...target] = view[1].split(",").map(Number);
     if ([azimuth, elevation, distance, ...target].every(Number.isFinite) && target.length === 3)
-      stage.view.set({ azimuth, elevation, distance, target });
+      stage.view.set({ azimuth, elevation, distance, target, isMoved: true });
   }
   const at = /[#&]t=(-?[0-9.e-]+)/.exec(hash);
   if (at) {

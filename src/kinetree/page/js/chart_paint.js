@@ -62,8 +62,8 @@ function timesOf(shown) {
   return { t0, t1: t1 === t0 ? t0 + 1 : t1 };
 }
 
-// The least and the largest of the numbers of all shown series, with some room.
-function rangeOf(shown, read) {
+// The least and the largest of the numbers of all shown series, with some room. Less than `floor` is drawn flat.
+export function rangeOf(shown, read, floor = 0) {
   let [low, high] = [Infinity, -Infinity];
   for (const { series } of shown) {
     const { n } = reader(series);
@@ -77,10 +77,9 @@ function rangeOf(shown, read) {
   }
   if (!(high >= low)) [low, high] = [0, 1];
   // Rounding errors of a quantity that stays zero or constant are no curve.
-  const pad =
-    high - low > Math.max(1e-12, 1e-12 * Math.max(Math.abs(low), Math.abs(high)))
-      ? 0.06 * (high - low)
-      : Math.max(1e-3, 0.1 * Math.abs(high));
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  const isFlat = high - low <= Math.max(1e-12, 1e-12 * size, floor);
+  const pad = isFlat ? Math.max(floor ? 10 * floor : 1e-3, 0.1 * size) : 0.06 * (high - low);
   return { low: low - pad, high: high + pad };
 }
 
@@ -88,7 +87,7 @@ const valuesOf = (series) => [reader(series).at, ...(series.upper ? [(k) => seri
 
 // Values over time; an `axis` { name, unit, first, rate } has first + rate t instead, such as the angle of a drive.
 function timeScales({ chart, shown }, box, { t0, t1 }) {
-  const { low, high } = rangeOf(shown, valuesOf);
+  const { low, high } = rangeOf(shown, valuesOf, chart.floor);
   const { name = "t", unit = "s", first = 0, rate = 1 } = chart.axis || {};
   return {
     px: (t) => box.x + ((t - t0) / (t1 - t0)) * box.w,

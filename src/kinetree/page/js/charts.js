@@ -5,7 +5,8 @@
  * @typedef {{ name: string, t: ArrayLike<number>, count?: number, values: ArrayLike<number>, x?: ArrayLike<number>,
  *   stride?: number, offset?: number, upper?: ArrayLike<number>, color?: string, dashed?: boolean, tone?: number
  * }} Series
- * @typedef {{ title: string, unit: string, series: Series[], plane?: boolean,
+ * Charts of one `group` are shown together at first. Curves of less than `floor` are drawn flat: rounding, not motion.
+ * @typedef {{ title: string, unit: string, series: Series[], plane?: boolean, group?: string, floor?: number,
  *   axis?: { name: string, unit: string, other?: string, first?: number, rate?: number } }} Chart
  */
 
@@ -38,6 +39,7 @@ export function byUnit(title, units, make) {
   return found.map((unit) => ({
     title: found.length === 1 ? title : WORDS[title]?.[unit] || `${title} ${unit}`,
     unit,
+    group: title,
     series: units.flatMap((own, k) => (own === unit ? [make(k)] : [])),
   }));
 }
@@ -78,6 +80,9 @@ export function motionCharts(model, motion, ghost = null) {
       });
       return {
         ...chart,
+        get floor() {
+          return title === "momentum" ? ROUNDED * momentumScale(model, motion)[chart.unit] : 0;
+        },
         series: [
           ...chart.series.map((k) => series(motion, k, false)),
           ...(ghost ? chart.series.map((k) => series(ghost, k, true)) : []),
@@ -85,6 +90,19 @@ export function motionCharts(model, motion, ghost = null) {
       };
     }),
   );
+}
+
+const ROUNDED = 1e-3; // of the scale of a momentum: less of it is the error of the steps
+
+// Momenta of all mass at the largest kinetic energy of a motion, about a point as far away as the mechanism is long.
+function momentumScale(model, motion) {
+  const kinetic = motion.columns.find((column) => column.name === "energy")?.values[0] || [];
+  const most = kinetic.reduce((a, b) => Math.max(a, b), 0);
+  const mass = model.bodies.reduce((sum, b) => sum + b.mass, 0);
+  const reach = model.joints.reduce((sum, { placement: p }) => sum + Math.hypot(p[3], p[7], p[11]), 0);
+  const wide = Math.max(reach, ...model.bodies.map((b) => Math.sqrt(Math.max(...b.moments) / (b.mass || 1))));
+  const momentum = Math.sqrt(2 * mass * most);
+  return { "N s": momentum, "N m s": momentum * wide };
 }
 
 const TITLES = {

@@ -40,8 +40,6 @@ export function connectTable(app) {
         return "The loops cannot close with this number: change it less, or change another one first.";
       }
       store.set({ table, ...(model.closed ? { q: made.q } : {}) }, { undo });
-      app.stage.draw();
-      if (!app.stage.showsAll) app.stage.fit(); // a longer link may leave the picture
       return "";
     },
   };

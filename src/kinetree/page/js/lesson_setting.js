@@ -71,10 +71,9 @@ function look({ stage, store, matrices, model }, { view, ahead, mode }) {
   stage.view.reset();
   if (view) stage.view.look(view);
   if (ahead) stage.fit(posesAlong({ matrices, model }, store.get("motion")));
-  else {
-    stage.draw();
-    if (mode === "Loops" || !stage.showsAll) stage.fit(); // with the curve of a point
-  }
+  else if (mode === "Loops")
+    stage.fit(); // with the curve of a point
+  else stage.draw();
 }
 
 // Springs and dampers in all joints, toward a position.

@@ -12,7 +12,9 @@
       ["look", "style"],
       ["code", "script"],
     ]) {
-      const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+      const packed = document.getElementById(id);
+      if (!packed) continue; // reports have a plain style, which is printed without scripts too
+      const bytes = Uint8Array.from(atob(packed.textContent), (c) => c.charCodeAt(0));
       const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
       const made = document.createElement(tag);
       made.id = tag === "script" ? "running" : "style";

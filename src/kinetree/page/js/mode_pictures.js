@@ -2,7 +2,6 @@
 
 import { el } from "./elements.js";
 import { painterRenderer } from "./painter.js";
-import { extent } from "./stage_items.js";
 
 const SIZE = [108, 80]; // [px]
 
@@ -17,14 +16,12 @@ export function pictureButtons(app, positions, { label, choose }) {
     hidden: app.store.get("hidden"),
     picked: -1,
   }));
-  const { state } = stage.view;
-  stage.view.fit(
-    scenes.flatMap((scene) => extent(stage, scene)),
-    SIZE[0] / SIZE[1],
+  const aspect = SIZE[0] / SIZE[1];
+  const { target, distance } = stage.view.fitted(
+    scenes.flatMap((scene) => stage.framing.extent(scene)),
+    aspect,
   );
-  const camera = stage.view.matrices(SIZE[0] / SIZE[1]);
-  const { target } = stage.view;
-  stage.view.set(state);
+  const camera = stage.view.matrices(aspect, target, distance);
   return positions.map((q, k) => {
     const canvas = el("canvas", { width: SIZE[0] * ratio, height: SIZE[1] * ratio, "aria-hidden": "true" });
     painterRenderer(canvas, stage.solids).draw(stage.picture(scenes[k], camera, target));

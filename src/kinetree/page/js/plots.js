@@ -91,7 +91,10 @@ export class Plots {
     this.charts = charts;
     this.chosen = this.chosen.filter((title) => charts.some((c) => c.title === title));
     if (!this.chosen.length)
-      this.chosen = charts.slice(0, this.body.clientWidth > 900 || innerWidth > 1500 ? 2 : 1).map((c) => c.title);
+      this.chosen = charts
+        .filter((c, k) => !k || (c.group && c.group === charts[0].group) || (k === 1 && this.isWide))
+        .slice(0, 2)
+        .map((c) => c.title);
     this.tabs.replaceChildren(
       ...charts.map((chart) =>
         el("button", {
@@ -114,6 +117,10 @@ export class Plots {
     else if (others.length < this.chosen.length && others.length) this.chosen = others;
     else this.chosen = this.charts.map((c) => c.title).filter((other) => other === title || others.includes(other));
     this.show(this.charts);
+  }
+
+  get isWide() {
+    return this.body.clientWidth > 900 || innerWidth > 1500;
   }
 
   get shownCharts() {

@@ -26,12 +26,13 @@ export const ARROWS = [
 ];
 
 // The toggles that are on at first.
-export function firstShown({ arrows = [], scene }) {
+export function firstShown({ arrows = [], scene, model, run }) {
+  const floats = !run && model.joints.some((joint, i) => joint.floats && model.bodies[i].parent < 0);
   const given = new Set(arrows.map((arrow) => arrow.group)).add("values");
   return Object.fromEntries([
     ...SHOWN.map(([name, , , , on]) => [name, on]),
     ...ARROWS.map(([name]) => [name, given.has(name)]),
-    ["follow", scene.follows],
+    ["follow", scene.follows || floats], // what floats falls without end
   ]);
 }
 
@@ -73,6 +74,7 @@ export function sceneOf({ data, store }, matricesNow, matricesAt, more = (_time)
       show,
       hidden: store.get("hidden"),
       picked: store.get("picked"),
+      isPlaying: store.get("playing"),
       trails: show.trails ? trails.of(motion, time) : [],
       arrows: arrowsAt(data, motion, time),
       ...more(time),

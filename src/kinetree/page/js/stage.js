@@ -6,16 +6,21 @@
 //   label: { text, at, color, strong }                                   marks are items that nothing hides.
 // A line that `fades` is clear at its first point. One that `fits` is part of what the view is fitted to. `refresh` draws at the next frame of the screen.
 
+import { el } from "./elements.js";
 import { oncePerFrame } from "./frames.js";
+import { Framing, inUnits } from "./framing.js";
 import { ellipsoids, jointLines, massItems, pointMasses } from "./inertia_marks.js";
 import { drawLabels } from "./labels.js";
 import { painterRenderer } from "./painter.js";
 import { pickItem } from "./picking.js";
 import { arrowItems, shownArrows, stageLabels } from "./stage_arrows.js";
-import { axisLines, bodyItems, extent, floorLines, frameMatrices } from "./stage_items.js";
+import { axisLines, bodyItems, floorLines, frameMatrices } from "./stage_items.js";
 import { IDENTITY, add, originOf, rayThrough, scale, shadowMatrix, sub, unit } from "./vectors.js";
 import { View } from "./view.js";
 import { webglRenderer } from "./webgl.js";
+
+const ARROW = 0.2; // of the picture: the longest arrow
+const FAR = 1e6; // [m] a picture from farther away, or from nearer than its inverse, is drawn in other units
 
 export class Stage {
   constructor(host, scene, model, { embedded = false } = {}) {
@@ -28,12 +33,12 @@ export class Stage {
     this.renderer = webglRenderer(this.canvas, this.solids);
     this.isPlain = this.renderer === null;
     if (this.isPlain) this.renderer = painterRenderer(this.canvas, this.solids);
+    this.arrows = []; // those of the last picture
     this.drawn = 0; // the number of labels on the overlay
     this.paper = null; // a canvas for print, on which the picture is painted too
     this.up = scene.camera.axes[2];
     const [e1, e2] = scene.camera.axes;
     this.light = unit(add(this.up, add(scale(0.35, e1), scale(-0.45, e2))));
-    this.shadow = scene.floor === null ? null : shadowMatrix(this.light, this.up, scene.floor);
     this.palette = null;
     this.compose = () => null;
     this.refresh = oncePerFrame(() => this.draw());
@@ -41,6 +46,12 @@ export class Stage {
     this.view = new View(host, scene.camera, { embedded, changed: () => this.refresh() });
     if (this.follow) this.view.first.target = [0, 0, 0]; // an offset from the middle of the bodies
     this.view.reset();
+    this.framing = new Framing(this);
+    this.chip = el("button", { type: "button", class: "chip", text: "bring back", hidden: true });
+    this.chip.title = "fit the mechanism into the picture (4)";
+    this.chip.addEventListener("pointerdown", (event) => event.stopPropagation()); // it does not rotate the view
+    this.chip.addEventListener("click", () => this.fit());
+    host.append(this.chip);
     this.view.pick = (camera, x, y) => pickItem(this.items || [], this.solids, camera.eye, rayThrough(camera, x, y));
     this.sizes = new ResizeObserver(() => this.refresh());
     this.sizes.observe(host);
@@ -82,6 +93,7 @@ export class Stage {
     const middle = this.middle(matrices);
     this.follow = on;
     this.view.target = on ? sub(this.view.target, middle) : add(this.view.target, middle);
+    this.view.first.target = on ? [0, 0, 0] : [...this.scene.camera.target];
     this.refresh();
   }
 
@@ -95,11 +107,22 @@ export class Stage {
       const [w, h] = [Math.max(1, Math.round(c.clientWidth * ratio)), Math.max(1, Math.round(c.clientHeight * ratio))];
       if (c.width !== w || c.height !== h) [c.width, c.height] = [w, h];
     }
-    const target = this.follow ? add(this.middle(scene.matrices), this.view.target) : this.view.target;
-    const camera = (this.view.shown = this.view.matrices(canvas.width / canvas.height, target));
+    if (scene.show.follow !== undefined) this.setFollow(scene.show.follow, scene.matrices);
+    this.framing.resize(scene);
+    const middle = this.follow ? this.middle(scene.matrices) : [0, 0, 0];
+    this.chip.hidden = !this.framing.keep(scene, middle);
+    const target = add(middle, this.view.target);
+    const { aspect } = this.framing;
+    const { distance } = this.view;
+    const camera = (this.view.shown = this.view.matrices(aspect, target));
+    scene.longest = (ARROW * 2 * distance * Math.min(1, aspect)) / camera.f;
     const picture = this.picture(scene, camera, target);
     this.items = picture.items;
-    this.renderer.draw(picture);
+    this.renderer.draw(
+      distance > 1 / FAR && distance < FAR
+        ? picture
+        : inUnits(picture, 1 / distance, this.view.matrices(aspect, scale(1 / distance, target), 1)),
+    );
     const labels = stageLabels(this, scene);
     if (this.drawn) overlay.getContext("2d").clearRect(0, 0, overlay.width, overlay.height);
     this.drawn = labels.length ? drawLabels(overlay, labels, camera, ratio, this.palette) : 0;
@@ -108,6 +131,7 @@ export class Stage {
 
   picture(scene, camera, target) {
     const { show, matrices } = scene;
+    const { floor } = this.scene;
     const layers = scene.layers || [];
     const items = [
       ...bodyItems(this, scene),
@@ -123,7 +147,8 @@ export class Stage {
     if (show.masses) items.push(...massItems(this, scene));
     if (show.ellipsoids) items.push(...ellipsoids(this, scene));
     if (show.points) items.push(...pointMasses(this, scene));
-    const marks = shownArrows(scene).flatMap((arrow) => arrowItems(this, arrow));
+    this.arrows = shownArrows(scene);
+    const marks = this.arrows.flatMap((arrow) => arrowItems(this, arrow));
     for (const layer of layers) {
       items.push(...(layer.items || []).map((item) => this.stretched(item)));
       marks.push(...(layer.marks || []).map((item) => this.stretched(item)));
@@ -136,8 +161,8 @@ export class Stage {
       items: items.filter((item) => item.count > 0),
       up: this.up,
       light: this.light,
-      floor: this.scene.floor === null || show.floor === false ? [] : [floorLines(this, target)],
-      shadow: show.floor === false ? null : this.shadow,
+      floor: floor === null || show.floor === false ? [] : [floorLines(this, target)],
+      shadow: floor === null || show.floor === false ? null : shadowMatrix(this.light, this.up, floor),
       shade: this.palette.shade,
       lift: this.palette.lift,
     };
@@ -152,24 +177,12 @@ export class Stage {
     return item.solid ? { ...this.solid(item.solid), ...item } : item;
   }
 
-  // Whether the whole mechanism is in the picture, as it was drawn last.
-  get showsAll() {
-    const m = this.view.shown.both;
-    const middle = this.follow ? this.middle(this.compose().matrices) : [0, 0, 0];
-    return extent(this, this.compose())
-      .map((p) => sub(p, middle))
-      .every(([x, y, z]) => {
-        const w = m[3] * x + m[7] * y + m[11] * z + m[15];
-        return [0, 1].every((i) => Math.abs(m[i] * x + m[4 + i] * y + m[8 + i] * z + m[12 + i]) <= 0.97 * w);
-      });
-  }
-
   // Fit the mechanism into the picture; with poses `along` a motion, all of them.
   fit(along = []) {
     const scene = this.compose();
     if (!scene) return;
     const points = [
-      ...[scene, ...along.map((matrices) => ({ ...scene, matrices }))].flatMap((one) => extent(this, one)),
+      ...[scene, ...along.map((matrices) => ({ ...scene, matrices }))].flatMap((one) => this.framing.extent(one)),
       ...(scene.layers || []).flatMap((layer) =>
         (layer.lines || [])
           .filter((line) => line.fits)

@@ -6,13 +6,18 @@ import { add, originOf, rodMatrix, scale, sub, unit } from "./vectors.js";
 const ARROW_COLORS = { reactions: [0.78, 0.19, 0.16], drives: [0.48, 0.25, 0.64], wrenches: [0.18, 0.49, 0.2] };
 const LABELED = 0.01; // of the size of the mechanism: shorter arrows have no label
 
-// All arrows that are shown, with their tips, the largest first.
-export function shownArrows({ arrows = [], layers = [], show }) {
-  return [...arrows, ...layers.flatMap((layer) => layer.arrows || [])]
+// All arrows that are shown, with their tips, the largest first. Those of one group and unit share a scale, by which
+// the longest is at most `longest`.
+export function shownArrows({ arrows = [], layers = [], show, longest = Infinity }) {
+  const shown = [...arrows, ...layers.flatMap((layer) => layer.arrows || [])]
     .filter((arrow) => show[arrow.group] !== false)
+    .map((arrow) => ({ ...arrow, size: Math.hypot(...arrow.vector), kind: `${arrow.group} ${arrow.unit}` }));
+  const most = new Map(); // lengths by kind
+  for (const { kind, size, length } of shown) most.set(kind, Math.max(most.get(kind) ?? 0, size * length));
+  return shown
     .map((arrow) => {
-      const size = Math.hypot(...arrow.vector);
-      return { ...arrow, size, long: size * arrow.length, tip: add(arrow.origin, scale(arrow.length, arrow.vector)) };
+      const length = arrow.length * Math.min(1, longest / (most.get(arrow.kind) || 1));
+      return { ...arrow, long: arrow.size * length, tip: add(arrow.origin, scale(length, arrow.vector)) };
     })
     .sort((one, other) => other.long - one.long);
 }

@@ -1,4 +1,4 @@
-// What a stage draws of a scene: bodies and rods, axes of frames, the floor, and points that enclose them.
+// What a stage draws of a scene: bodies and rods, axes of frames, and the floor.
 
 import {
   IDENTITY,
@@ -23,6 +23,7 @@ const AXES = [
 // picked one is tinted.
 export function bodyItems(stage, { matrices, hidden, picked = -1 }, alpha = 1) {
   const { ranges, rods, cuts } = stage.scene;
+  const thick = stage.view?.unit ?? 1;
   const ground = matrices.length;
   const tint = stage.palette?.accent.slice(0, 3);
   const out = [];
@@ -60,10 +61,10 @@ export function bodyItems(stage, { matrices, hidden, picked = -1 }, alpha = 1) {
       [rod.b, rod.pb],
     ].map(([k, p]) => (k < 0 ? p : transform(matrices[k], p)));
     const color = rod.a >= 0 && rod.a === picked ? tint : rod.color;
-    out.push({ ...stage.solid(rod.solid), matrix: rodMatrix(from, to, rod.radius), color, body: rod.a, alpha });
+    out.push({ ...stage.solid(rod.solid), matrix: rodMatrix(from, to, thick * rod.radius), color, body: rod.a, alpha });
     if (rod.pin)
       for (const at of [from, to])
-        out.push({ ...stage.solid("ball"), matrix: ballMatrix(at, rod.pin), color, body: rod.a, alpha });
+        out.push({ ...stage.solid("ball"), matrix: ballMatrix(at, thick * rod.pin), color, body: rod.a, alpha });
   }
   return out;
 }
@@ -100,18 +101,5 @@ export function axisLines(matrices, length) {
       return [...from, ...add(from, scale(length, [m[4 * k], m[4 * k + 1], m[4 * k + 2]]))];
     });
     return { points: new Float32Array(points), color, width: 2 };
-  });
-}
-
-// Points that enclose what is drawn, for the view that fits.
-export function extent(stage, scene) {
-  const { vertices, faces } = stage.solids;
-  return bodyItems(stage, scene).flatMap(({ matrix, first, count }) => {
-    const out = [];
-    for (let k = first; k < first + count; k += 7) {
-      const v = 9 * faces[k];
-      out.push(transform(matrix, vertices.subarray(v, v + 3)));
-    }
-    return out;
   });
 }

@@ -16,6 +16,8 @@ export class View {
     this.elevation = 0;
     this.distance = 1;
     this.target = [0, 0, 0];
+    this.isMoved = false; // whether the reader moved the camera, so that it follows the mechanism no more
+    this.unit = 1; // the factor by which lengths grew since the start, set by the stage
     this.pick = null; // (camera, x, y) => the item at a point of the picture, set by the stage
     this.shown = null; // the matrices of the last picture, set by the stage
     this.first = {
@@ -43,7 +45,7 @@ export class View {
   }
 
   reset() {
-    Object.assign(this, { ...this.first, target: [...this.first.target] });
+    Object.assign(this, { ...this.first, target: [...this.first.target], isMoved: false });
     this.changed();
   }
 
@@ -65,28 +67,34 @@ export class View {
   // Move the target and the distance so that points fill the picture.
   fit(points, aspect) {
     if (!points.length) return this.reset();
+    this.set({ ...this.fitted(points, aspect), isMoved: false });
+  }
+
+  // The target and the distance from which points fill the picture.
+  fitted(points, aspect) {
     const low = points.reduce((a, p) => a.map((x, k) => Math.min(x, p[k])), [Infinity, Infinity, Infinity]);
     const high = points.reduce((a, p) => a.map((x, k) => Math.max(x, p[k])), [-Infinity, -Infinity, -Infinity]);
     const target = scale(0.5, add(low, high));
     const { right, above, back } = this.matrices(aspect);
     const half = (1 / Math.tan(this.camera.field / 2)) * Math.min(1, aspect / 1.2);
-    let distance = 0.02 * this.first.distance;
+    let distance = 0.02 * this.unit * this.first.distance;
     for (const p of points) {
       const d = sub(p, target);
       const [x, y] = [Math.abs(dot(d, right)) / aspect, Math.abs(dot(d, above))];
       distance = Math.max(distance, dot(d, back) + 1.3 * half * Math.max(x, y));
     }
-    this.set({ target, distance });
+    return { target, distance };
   }
 
-  matrices(aspect, target = this.target) {
-    return cameraMatrices({ ...this.camera, ...this.state, target }, aspect);
+  matrices(aspect, target = this.target, distance = this.distance) {
+    return cameraMatrices({ ...this.camera, ...this.state, target, distance }, aspect);
   }
 
   shift(dx, dy) {
     const { right, above } = this.matrices(1);
     const k = (2 * this.distance * Math.tan(this.camera.field / 2)) / this.host.clientHeight;
     this.target = add(this.target, add(scale(-k * dx, right), scale(k * dy, above)));
+    this.isMoved = true;
     this.changed();
   }
 
@@ -97,8 +105,9 @@ export class View {
   }
 
   zoom(factor) {
-    const { distance } = this.first;
+    const distance = this.unit * this.first.distance;
     this.distance = Math.min(100 * distance, Math.max(0.02 * distance, this.distance * factor));
+    this.isMoved = true;
     this.changed();
   }
 
@@ -171,8 +180,10 @@ export class View {
   }
 
   release() {
-    if (this.handler) this.handler.end?.();
+    if (!this.handler) return;
+    this.handler.end?.();
     this.handler = null;
+    this.changed();
   }
 }
 

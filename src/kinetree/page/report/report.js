@@ -48,7 +48,6 @@ async function start(host, text) {
     (_, k) => motion.matrices(motion.t[k]),
   );
   store.on(["time", "show"], () => stage.refresh());
-  store.on(["show"], () => stage.setFollow(store.get("show").follow, motion.matrices(store.get("time"))));
   const keys = new Keys((event) => host.contains(event.target));
   keys.add(" ", "play or pause", () => player.play(!player.playing));
   keys.add("ArrowLeft", "back by a hundredth", () => player.step(-1));

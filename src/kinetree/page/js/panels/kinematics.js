@@ -155,7 +155,8 @@ export const panel = {
       moved: (position) => reach(moved(now(), position), `drag ${frame().name}`),
     });
     store.on(["q", "units", "parameters", "kinematics"], refresh);
-    store.on(["kinematics", "parameters"], workspace.clear);
+    store.on(["parameters"], workspace.clear);
+    store.on(["kinematics"], workspace.follow);
 
     const part = {
       enter() {
@@ -290,6 +291,7 @@ function buildSolutions(app, { find, travel }) {
 // Points that the frame reaches, sampled between the pictures of the page.
 function buildWorkspace(app, { frame, here }) {
   let cloud = null;
+  let of = ""; // the name of the frame that reaches the points
   const work = () => {
     if (!cloud || !here()) return;
     cloud = sampleCloud(app, frame(), cloud);
@@ -302,7 +304,11 @@ function buildWorkspace(app, { frame, here }) {
   };
   const sample = () => {
     cloud = [];
+    of = frame().name;
     work();
+  };
+  const follow = () => {
+    if (cloud && frame().name !== of) clear(); // points of another frame
   };
   const element = el(
     "div",
@@ -310,7 +316,7 @@ function buildWorkspace(app, { frame, here }) {
     el("button", { type: "button", text: "Sample", title: "points that the frame reaches", onclick: sample }),
     el("button", { type: "button", text: "Clear", title: "remove the points", onclick: clear }),
   );
-  return { element, clear, layer: () => (cloud ? { lines: cloudLines(app, cloud) } : null) };
+  return { element, clear, follow, layer: () => (cloud ? { lines: cloudLines(app, cloud) } : null) };
 }
 
 function jacobianTable(model, J) {
