@@ -1,10 +1,12 @@
 // The stage: the mechanism in three dimensions. `compose` returns what is to be drawn, as a scene:
-//   { matrices: one per body, show: { names, axes, ... }, hidden: Set of bodies, picked: body or -1,
+//   { matrices: one per body, show: { names, axes, ... }, hidden: Set of bodies, picked: body or -1, isPlaying,
 //     trails: lines as trails.js makes them, arrows: [{ name, group, unit, origin, vector, length }], layers: [...] }
 // A layer is what a panel adds: { items, lines, marks, labels, arrows }, each a list and each optional.
-//   item: { matrix, solid: "rod" | "cone" | "ball", color, alpha }       line: { points, strip, color, width, fades, fits }
+//   item: { matrix, solid: "rod" | "cone" | "ball", color, alpha }
+//   line: { points, strip, color, width, fades, fits }: one that `fades` is clear at its first point, and what the view
+//         is fitted to has the lines that `fits` too
 //   label: { text, at, color, strong }                                   marks are items that nothing hides.
-// A line that `fades` is clear at its first point. One that `fits` is part of what the view is fitted to. `refresh` draws at the next frame of the screen.
+// `refresh` draws at the next frame of the screen.
 
 import { el } from "./elements.js";
 import { oncePerFrame } from "./frames.js";

@@ -45,7 +45,7 @@ void main() {
   float n = length(along);
   along = n > 0.0 ? along / n : vec2(1.0, 0.0);
   side = ((gl_VertexID & 1) == 1 ? 0.5 : -0.5) * (width + 1.5);
-  vec2 pixels = vec2(-along.y, along.x) * side; // without ends beyond its points, which would show where lines are clear
+  vec2 pixels = vec2(-along.y, along.x) * side; // no ends beyond the points: overlaps of clear lines would show
   if (n == 0.0) pixels += along * (second ? 0.5 : -0.5);
   vec4 r = second ? q : p;
   at = second ? b : a; paint = color; wide = width;
