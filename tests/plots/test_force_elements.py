@@ -15,6 +15,7 @@ from kinetree.page.lengths import placements_program
 from kinetree.plots import animation, links, meshes
 from kinetree.plots.camera import fit
 from kinetree.plots.links import rgb
+from kinetree.plots.meshes import MARKS
 from kinetree.plots.skeleton import scene
 from kinetree.results import Trajectory
 from tolerance import assert_close
@@ -159,9 +160,11 @@ def test_pages_have_their_solids(run):
     """Give a page the solids that its rods use, and no others."""
     drawn = scene(run)
     found = page_scene(drawn, run["poses"], standing=False)
-    assert list(found["solids"]) == ["rod", "cone", "ball", "spring", "damper", "actuator"]
-    assert len(found["ranges"]) == len(run.system.bodies) + 1 + 6
-    bare = replace(drawn, rods=tuple(r for r in drawn.rods if not r.pin))
+    used = {r.solid for r in (*drawn.rods, *drawn.shells)}
+    assert list(found["solids"])[:3] == ["rod", "cone", "ball"] and set(found["solids"]) == used | {*MARKS}
+    assert used >= {"spring", "damper", "actuator"}
+    assert len(found["ranges"]) == len(run.system.bodies) + 1 + len(found["solids"])
+    bare = replace(drawn, rods=tuple(r for r in drawn.rods if r.solid == "rod"), shells=())
     assert list(page_scene(bare, run["poses"], standing=False)["solids"]) == ["rod", "cone", "ball"]
 
 

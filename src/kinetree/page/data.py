@@ -310,7 +310,7 @@ def page_scene(drawn: Scene, poses: Numbers, *, standing: bool) -> dict[str, Any
         still = fit(drawn, poses[:1])
         near = replace(sight.camera, distance=max(NEARER * sight.camera.distance, still.camera.distance))
         sight = replace(sight, camera=near, floor=still.floor)
-    names = list(dict.fromkeys([*MARKS, *(rod.solid for rod in drawn.rods)]))
+    names = list(dict.fromkeys([*MARKS, *(rod.solid for rod in (*drawn.rods, *drawn.shells))]))
     solids = [*drawn.bodies, *map(solid, names), *(cut.mesh for cut in drawn.cuts)]
     whole = join_meshes(solids)
     counts = [3 * len(mesh.faces) for mesh in solids]
@@ -325,7 +325,7 @@ def page_scene(drawn: Scene, poses: Numbers, *, standing: bool) -> dict[str, Any
             {"loop": cut.loop, "end": cut.end, "solid": len(drawn.bodies) + len(names) + k}
             for k, cut in enumerate(drawn.cuts)
         ],
-        "rods": [_rod(r) for r in drawn.rods],
+        "rods": [_rod(r) for r in (*drawn.rods, *drawn.shells)],
         "tips": [[body, _plain(point)] for body, point in drawn.tips],
         "size": drawn.size,
         "cell": floor_cell(drawn.size),

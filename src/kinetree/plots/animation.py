@@ -198,7 +198,10 @@ class _Stage:
     def _faces(self, poses: Numbers) -> tuple[Numbers, Numbers]:
         """Return the triangles [n, 3, 3] of all solids, and their colors [n, 3]."""
         placed = [mesh.placed(pose[:3, :3], pose[:3, 3]) for mesh, pose in zip(self.scene.bodies, poses, strict=False)]
-        placed += [self.scene.bodies[-1], *(self._rod_mesh(rod, poses) for rod in self.scene.rods)]
+        placed += [
+            self.scene.bodies[-1],
+            *(self._rod_mesh(rod, poses) for rod in (*self.scene.rods, *self.scene.shells)),
+        ]
         corners = np.concatenate([m.vertices[m.faces] for m in placed])
         return corners, np.concatenate([m.colors[m.faces[:, 0]] for m in placed])
 

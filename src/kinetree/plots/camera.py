@@ -96,7 +96,8 @@ def fit(scene: Scene, poses: Numbers) -> Sight:
 
 def _points(scene: Scene, poses: Numbers) -> Numbers:
     """Return points [nt, n, 3] that enclose all solids."""
-    held = [p for r in scene.rods if r.pin for k, p in ((r.a, r.point_a), (r.b, r.point_b)) if k < 0]
+    fixed = [r for r in (*scene.rods, *scene.shells) if r.pin or r.a == r.b < 0]
+    held = [p for r in fixed for k, p in ((r.a, r.point_a), (r.b, r.point_b)) if k < 0]
     feet = [np.zeros((1, 3))] if _stands_on_ground(scene) else []
     ground = np.concatenate([scene.bodies[-1].vertices, *([p] for p in held), *feet])
     out = [np.broadcast_to(ground, (len(poses), *ground.shape))]

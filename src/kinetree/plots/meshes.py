@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from math import pi
 
 import numpy as np
@@ -166,6 +167,27 @@ def solid(name: str) -> Mesh:
     return SOLIDS[name]()
 
 
+def _link() -> Mesh:
+    """Return a tapered tube with rounded ends, wide at its start."""
+    return _fine(_chamfered([(0.86, -0.5), (1.0, -0.46), (0.72, 0.47), (0.6, 0.5)], 14))
+
+
+def _drum() -> Mesh:
+    """Return a cylinder with chamfered edges."""
+    return _fine(_chamfered([(0.88, -0.5), (1.0, -0.44), (1.0, 0.44), (0.88, 0.5)], 18))
+
+
+def _chamfered(profile: list[tuple[float, float]], sides: int) -> Mesh:
+    """Return the solid of revolution of a profile (r, z), with edges between its parts, closed at both ends."""
+    ends = [(0.0, profile[0][1]), *profile, (0.0, profile[-1][1])]
+    strips = []
+    for (r, z), (s, y) in pairwise(ends):
+        length = float(np.hypot(s - r, y - z))
+        n = ((y - z) / length, (r - s) / length)
+        strips.append([(r, z, *n), (s, y, *n)])
+    return _revolve(strips, sides)
+
+
 def _coil() -> Mesh:
     """Return a helix of wire, whose ends are on the axis."""
     angle = np.linspace(0.0, 2.0 * pi * TURNS, 10 * TURNS + 1)
@@ -195,7 +217,10 @@ def _fine(mesh: Mesh) -> Mesh:
 SOLIDS = {
     "rod": lambda: cylinder(1.0, 1.0, sides=20),
     "cone": lambda: cone(1.0, 1.0, sides=20),
-    "ball": lambda: sphere(1.0),
+    "ball": lambda: sphere(1.0, sides=20),
+    "link": _link,
+    "drum": _drum,
+    "block": lambda: box((2.0, 2.0, 1.0)),
     "spring": _coil,
     "damper": _damper,
     "actuator": _actuator,

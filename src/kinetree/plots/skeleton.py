@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parameters import plain_number
 from ..model.parts import GROUND, Body, Joint, Shape
-from . import links, meshes
+from . import links, meshes, shells
 from . import links as force_elements
 from .figures import COLORS
 from .links import GREY, ORIGIN, Cut, Rod, rgb
@@ -45,7 +45,8 @@ class Scene:
 
     Rods are also the springs, dampers and actuators between points. `size` is the characteristic length of the drawing
     [m], `up` the direction opposite to gravity, `normal` perpendicular to the plane of a planar mechanism. `cuts`
-    are solids of cut joints that are not part of the meshes of bodies.
+    are solids of cut joints that are not part of the meshes of bodies. `shells` are rods of other solids that make
+    machines of skeletons: housings of joints, frames and a base.
     """
 
     bodies: tuple[Mesh, ...]
@@ -55,6 +56,7 @@ class Scene:
     up: Numbers
     normal: Numbers | None = None
     cuts: tuple[Cut, ...] = ()
+    shells: tuple[Rod, ...] = ()
 
 
 def scene(run: Trajectory, read: Reader | None = None, *, loose_cuts: bool = False) -> Scene:
@@ -80,7 +82,9 @@ def scene(run: Trajectory, read: Reader | None = None, *, loose_cuts: bool = Fal
     ]
     size = _size(run, bodies, joints, points, held, boxed, read)
     radius = _radius(run["poses"][0], points, size)
-    solids, rods, tips = [], [], []
+    girth = [radius] * len(bodies) if loops else shells.girths(mechanism.parents, run["poses"][0], points, radius)
+    up, normal = up_direction(mechanism, values), plane_of(run.system, run.q[0], given)
+    solids, rods, tips, cases = [], [], [], []
     for i, (body, joint) in enumerate(zip(bodies, joints, strict=True)):
         color = rgb(COLORS[i % len(COLORS)])
         shapes = [_shape_mesh(shape, color, read) for shape in _drawable(body.shapes, read)]
@@ -88,23 +92,35 @@ def scene(run: Trajectory, read: Reader | None = None, *, loose_cuts: bool = Fal
             solids.append(meshes.join_meshes(shapes))
         else:
             cuts = [] if loose_cuts else links.cut_solids(loops, body.name, radius)
-            solids.append(meshes.join_meshes([*shapes, _skeleton(body, joint, boxed[i], radius, color), *cuts]))
+            solids.append(meshes.join_meshes([*shapes, _skeleton(body, boxed[i], radius, color), *cuts]))
             reached = [*points[i], *((i, point) for point in held[i] if (i, point) not in points[i])]
             ends = [end for end in reached if not (boxed[i] and _inside(body, run["poses"][0], i, *end))]
-            rods += [Rod(i, ORIGIN, k, point, radius, color) for k, point in ends]
+            rods += [
+                shells.link_shell(Rod(i, ORIGIN, k, point, girth[i], color), joints, girth[i], girth[max(k, 0)])
+                for k, point in ends
+            ]
+            cases += shells.joint_shell(joint, i, girth[i], color)
+            cases += shells.frame_edges(i, ends, run["poses"][0], girth[i], color)
         tips += [(i, point) for point in frames[i]]
         if i not in mechanism.parents and not frames[i]:
             tips.append((i, tuple(body.com)))
     rods += links.cut_rods(loops, index, radius)
     scenery = [_shape_mesh(shape, rgb(GREY), read) for shape in _drawable(mechanism.scenery, read)]
     if not scenery:
-        rods += _footing(run, joints, loops, size, radius)
+        roots = {i: girth[i] for i, j in enumerate(joints) if j.parent == GROUND and not _floats(j)}
+        foot = _footing(run, joints, loops, size, max(roots.values(), default=radius))
+        rods += foot
+        cases += [] if loops or normal is not None else shells.base(roots, up)
+        cases += shells.frame_edges(-1, [(r.b, r.point_b) for r in foot], run["poses"][0], radius, rgb(GREY))
     rods += force_elements.element_rods(elements, index, run["poses"][0], size)
     loose = [cut for cut in links.cuts(loops, radius) if loose_cuts and _is_bare(mechanism, bodies, cut, read)]
     fixed = [] if loose_cuts else links.cut_solids(loops, GROUND, radius)
     solids.append(meshes.join_meshes([*scenery, *fixed]))
-    up, normal = up_direction(mechanism, values), plane_of(run.system, run.q[0], given)
-    return Scene(tuple(solids), tuple(rods), tuple(tips), size, up, normal, tuple(loose))
+    return Scene(tuple(solids), tuple(rods), tuple(tips), size, up, normal, tuple(loose), tuple(cases))
+
+
+def _floats(joint: Joint) -> bool:
+    return bool(joint_kinds.kind(joint.kind).FLOATS)
 
 
 def up_direction(mechanism: Mechanism, values) -> Numbers:
@@ -242,9 +258,9 @@ def _radius(poses: Numbers, points, size: float) -> float:
     return float(np.clip(SLIM * middle, THINNEST * size, THICKEST * size))
 
 
-def _skeleton(body: Body, joint: Joint, boxed: bool, r: float, color) -> Mesh:
-    """Return the solid of a body's joint, and a box of the body's inertia if the body has no other solid."""
-    parts = [solid for solid in (links.joint_solid(joint, r),) if solid is not None]
+def _skeleton(body: Body, boxed: bool, r: float, color) -> Mesh:
+    """Return a box of a body's inertia if the body has no other solid, or a ball for a point mass."""
+    parts = []
     if boxed or np.linalg.norm(body.com) > 1e-9:
         axes, edges = _box_of_inertia(body)
         if boxed and edges.max() > 0:

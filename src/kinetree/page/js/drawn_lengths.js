@@ -54,7 +54,7 @@ export function bindDrawing(scene, model) {
 // Rods of no length at first, which are not drawn until a number gives them one: to frames of last bodies, and from the
 // ground.
 function missingRods(scene, model) {
-  const radius = scene.rods.find((rod) => rod.solid === "rod")?.radius || 0.008 * scene.size;
+  const radius = scene.rods.find((rod) => ["rod", "link"].includes(rod.solid))?.radius || 0.008 * scene.size;
   const parents = new Set(model.bodies.map((b) => b.parent));
   const frames = model.frames
     .filter((f) => f.body >= 0 && !parents.has(f.body) && apart(spot(f.pose), [0, 0, 0]) < NEAR)
