@@ -107,6 +107,14 @@ def test_the_camera_of_the_reader_is_left_alone(chromium, files):
         assert not page.get_by_role("button", name="bring back", exact=True).is_visible()
 
 
+@pytest.mark.parametrize(("part", "moved"), [("view=0.3,0.2,2,0,0,0,0", False), ("view=0.3,0.2,2,0,0,0", True)])
+def test_links_keep_whose_view_it_is(chromium, files, part, moved):
+    """Open a link with a view that the page chose, and one with a view of a reader, which stays as it is."""
+    with opened(chromium, files["planar_2r"], after=f"#{part}") as page:
+        assert page.evaluate("kinetree.stage.view.isMoved") is moved
+        assert page.evaluate("kinetree.stage.view.state.azimuth") == 0.3
+
+
 @pytest.mark.parametrize("name", ["stanford", "quadruped"])
 def test_what_falls_stays_in_the_picture(chromium, files, name):
     """Play for three seconds without drives: a sliding arm and a floating base fall far, and are followed."""

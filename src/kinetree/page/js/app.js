@@ -344,9 +344,10 @@ function openState(app, before, state) {
   store.set({ mode });
   const view = /[#&]view=([-0-9.,e]+)/.exec(hash);
   if (view) {
-    const [azimuth, elevation, distance, ...target] = view[1].split(",").map(Number);
-    if ([azimuth, elevation, distance, ...target].every(Number.isFinite) && target.length === 3)
-      stage.view.set({ azimuth, elevation, distance, target, isMoved: true });
+    const [azimuth, elevation, distance, x, y, z, moved = 1] = view[1].split(",").map(Number);
+    const target = [x, y, z];
+    if ([azimuth, elevation, distance, ...target].every(Number.isFinite))
+      stage.view.set({ azimuth, elevation, distance, target, isMoved: moved !== 0 });
   }
   const at = /[#&]t=(-?[0-9.e-]+)/.exec(hash);
   if (at) {

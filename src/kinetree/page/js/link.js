@@ -32,7 +32,7 @@ export function stateOf({ store, stage, plots, part, hash = "" }, { whole = fals
     .split("&")
     .filter((text) => /^\w+=./.test(text) && !/^(view|t|plots|document)=/.test(text))
     .filter((text) => !store.fields.has(text.split("=")[0]));
-  const view = `view=${[azimuth, elevation, distance, ...target].join(",")}`;
+  const view = `view=${[azimuth, elevation, distance, ...target, Number(stage.view.isMoved)].join(",")}`;
   const time = motion?.recorded || (whole && motion && !own.t) ? [`t=${store.get("time")}`] : [];
   const charts = whole ? [`plots=${plots.chosen.map(encodeURIComponent).join(",")}`] : [];
   const fields = Object.entries(own.fields || {}).map(
