@@ -139,6 +139,19 @@ class System(CompiledMechanism):
         """
         return picture("system_page")(self, path, **options)
 
+    def teach(self, q: ArrayLike | None = None, **options) -> Path:
+        """Open a page with a slider per joint, the pose of a frame and a handle to drag it, and return its file.
+
+        Options: `path` of the file, by default a temporary one; `meshes=True`; `show=False` to write it only.
+        """
+        return picture("teach")(self, q, **options)
+
+    def dh_table(self, convention: str = "modified"):
+        """Return the Denavit-Hartenberg table, "modified" or, of chains, "standard"; its `rows` are for kt.from_dh."""
+        from .formats.dh_table import dh_table
+
+        return dh_table(self.mechanism, convention)
+
     def on(self, device: str) -> System | CudaSystem:
         """Return the same mechanism for arrays on a device: "cuda" (any GPU), "cuda:1" (one GPU), or "cpu", itself."""
         if device == "cpu":

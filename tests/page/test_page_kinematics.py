@@ -137,3 +137,12 @@ def test_loops_stay_closed_while_a_frame_moves(chromium, tmp_path):
         q = state(page)
         assert_close(arm.pose(q, "tool")[:3, 3], start - (0, 0.02, 0), 1e-9, "tool")
         assert_close(arm.closure_residual(q), np.zeros(len(arm.closures)), 1e-9, "gap")
+
+
+def test_teach_opens_with_sliders(chromium, tmp_path, arm):
+    """Open the page of `teach` in its mode, at the given coordinates, and move a joint."""
+    with opened(chromium, arm.teach(Q, path=tmp_path / "teach.html", show=False)) as page:
+        assert_close(state(page), Q, 1e-15, "coordinates")
+        typed(page, "joint3", "-25")
+        q = np.array([*Q[:2], np.radians(-25), *Q[3:]])
+        assert_close(shown(page, ".pose .matrix td").reshape(3, 4), arm.pose(q, "link6")[:3], 1e-12, "pose")

@@ -32,6 +32,7 @@ PLACES = {
     "study_report": "reports.study_report_page",
     "system_html": "plots.notebook",
     "system_page": "page.writer",
+    "teach": "page.writer",
     "timing_plot": "plots.pose_plots",
     "workspace_plot": "plots.pose_plots",
 }

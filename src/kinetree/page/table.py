@@ -7,7 +7,6 @@ The page computes poses from these numbers; a row whose geometry nobody changed 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,38 +15,23 @@ from .. import joints as joint_kinds
 from ..algebra.arrays import Numbers
 from ..algebra.rotations import rpy_of
 from ..algebra.vectors import from_moments
+from ..formats.dh_table import EXACT, Geometry, differs, modified_geometry, pose_matrix, standard_geometry
 from ..formats.report import Report
 from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parameters import names_in
-from ..model.parts import GROUND, Joint, Placement
+from ..model.parts import GROUND, Joint
 
-EXACT = 1e-13
-"""The largest deviation of a pose from that of its DH parameters, in parts of its size: rounding."""
 MOMENTS = ([0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0])
 """Rows and columns of xx, yy, zz, xy, yz, zx in a matrix of inertia."""
 MOST_NOTES, LONGEST = 30, 400
 """The most entries of the import report in a page, and the longest text of one [characters]."""
-PARALLEL = 1e-9
-"""The sine of the angle below which two joint axes are parallel."""
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """The DH parameters of a row [rad, m]; gamma and epsilon are zero except in branches of modified tables."""
-
-    theta: float
-    b: float
-    a: float
-    alpha: float
-    gamma: float = 0.0
-    epsilon: float = 0.0
 
 
 def page_table(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, object]:
     """Return the rows of a mechanism at the values of its parameters, and what the page must know of their forms."""
     m, free = mechanism, {p.name for p in mechanism.free_parameters}
     bodies, joints = resolve_parts(m.bodies, values), resolve_parts(m.joints, values)
-    frames = [(f.name, f.body, _matrix(resolve_parts(f.placement, values))) for f in m.frames]
+    frames = [(f.name, f.body, pose_matrix(resolve_parts(f.placement, values))) for f in m.frames]
     ends = _standard_ends(m, joints, frames)
     starts = None if ends else _modified_starts(m, joints)
     rows = []
@@ -63,7 +47,7 @@ def page_table(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, object
         elif starts and (start := starts[i]) is not None:
             row |= {"form": "modified"} | _rounded(start)
         else:
-            row |= {"form": "placement"} | _angles(_matrix(joint.placement))
+            row |= {"form": "placement"} | _angles(pose_matrix(joint.placement))
         moments = _plain(inertia[MOMENTS]) if ends else [float(x) for x in body.inertia]
         row |= {
             "mass": float(body.mass),
@@ -108,7 +92,7 @@ def _standard_ends(m: Mechanism, joints: tuple[Joint, ...], frames: list) -> lis
         end = found.get((f"frame_{i + 2}", joint.child))
         geometry = None if end is None else standard_geometry(end)
         start = np.eye(4) if joint.parent == GROUND else out[m.parents[i]][0]
-        if end is None or geometry is None or not _about_z(joint) or _away(_matrix(joint.placement), start):
+        if end is None or geometry is None or not _about_z(joint) or differs(pose_matrix(joint.placement), start):
             return None
         out.append((end, geometry))
     return out or None
@@ -120,46 +104,11 @@ def _modified_starts(m: Mechanism, joints: tuple[Joint, ...]) -> list[Geometry |
     In a modified table, two thirds of the rows or more have such parameters, and bodies without siblings have neither
     gamma nor epsilon. Other placements, such as those of most URDF files, differ in this.
     """
-    starts = [modified_geometry(_matrix(joint.placement)) if _about_z(joint) else None for joint in joints]
+    starts = [modified_geometry(pose_matrix(joint.placement)) if _about_z(joint) else None for joint in joints]
     alone = [start for start, p in zip(starts, m.parents, strict=True) if start and m.parents.count(p) == 1]
     if 3 * starts.count(None) > len(starts) or any(start.gamma or start.epsilon for start in alone):
         return None
     return starts
-
-
-def standard_geometry(pose: Numbers) -> Geometry | None:
-    """Return theta, b, a, alpha of Rz(theta) Tz(b) Tx(a) Rx(alpha); None for other poses."""
-    R, p = pose[:3, :3], pose[:3, 3]
-    theta, alpha = float(np.arctan2(R[1, 0], R[0, 0])), float(np.arctan2(R[2, 1], R[2, 2]))
-    a = float(p[0] * np.cos(theta) + p[1] * np.sin(theta))
-    made = Geometry(theta, float(p[2]), a, alpha)
-    return None if _away(_rotation(2, theta, (0, 0, p[2])) @ _rotation(0, alpha, (a, 0, 0)), pose) else made
-
-
-def modified_geometry(pose: Numbers) -> Geometry | None:
-    """Return the parameters of Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta), with gamma zero if possible."""
-    R, p = pose[:3, :3], pose[:3, 3]
-    sine = float(np.hypot(R[0, 2], R[1, 2]))
-    if sine < PARALLEL:
-        alpha = 0.0 if R[2, 2] > 0 else np.pi
-        gamma = 0.0 if abs(p[1]) < EXACT else float(np.arctan2(p[1], p[0]))
-    else:
-        gamma = float(np.arctan2(R[0, 2], -R[1, 2]))
-        if abs(gamma) > np.pi / 2:  # alpha of either sign: the smaller gamma
-            gamma -= np.copysign(np.pi, gamma)
-        gamma = 0.0 if abs(gamma) < EXACT else gamma
-        alpha = float(np.arctan2(R[0, 2] * np.sin(gamma) - R[1, 2] * np.cos(gamma), R[2, 2]))
-    rest = _rotation(0, -alpha) @ _rotation(2, -gamma) @ pose
-    x = _rotation(2, -gamma)[:3, :3] @ p
-    b = 0.0 if sine < PARALLEL else float(-x[1] / np.sin(alpha))
-    epsilon = float(x[2] - np.cos(alpha) * b)
-    if sine < PARALLEL:  # along parallel axes, epsilon and b are one
-        b, epsilon = epsilon * float(np.cos(alpha)), 0.0
-    theta = float(np.arctan2(rest[1, 0], rest[0, 0]))
-    epsilon = 0.0 if abs(epsilon) < EXACT * max(1.0, abs(x[2])) else epsilon
-    made = Geometry(theta, b, float(x[0]), alpha, gamma, epsilon)
-    ends = _rotation(2, gamma, (0, 0, epsilon)) @ _rotation(0, alpha) @ _rotation(2, theta, (x[0], 0, b))
-    return None if _away(ends, pose) else made
 
 
 def _tool(tool: tuple[str, str, Numbers], ends: Any) -> dict[str, object] | None:
@@ -178,20 +127,6 @@ def _about_z(joint: Joint) -> bool:
     return bool(axial or not kind.NV)
 
 
-def _rotation(k: int, angle: float, origin: Any = (0.0, 0.0, 0.0)) -> Numbers:
-    """Return a pose rotated about axis k."""
-    c, s, i, j = np.cos(angle), np.sin(angle), (k + 1) % 3, (k + 2) % 3
-    out = np.eye(4)
-    out[i, i] = out[j, j] = c
-    out[i, j], out[j, i] = -s, s
-    out[:3, 3] = origin
-    return out
-
-
-def _away(made: Numbers, pose: Numbers) -> bool:
-    return bool(np.abs(made - pose).max() > EXACT * max(1.0, float(np.abs(pose).max())))
-
-
 def _angles(pose: Numbers) -> dict[str, float]:
     """Return x, y, z, and roll, pitch, yaw of Rz(yaw) Ry(pitch) Rx(roll)."""
     roll, pitch, yaw = rpy_of(pose[:3, :3].tolist())
@@ -203,12 +138,6 @@ def _rounded(geometry: Geometry) -> dict[str, float]:
     """Return the parameters, lengths without the rounding of rotations; a multiple of pi would lose digits by it."""
     angles = {"theta", "alpha", "gamma"}
     return {name: x + 0.0 if name in angles else _plain([x])[0] for name, x in vars(geometry).items()}
-
-
-def _matrix(placement: Placement) -> Numbers:
-    out = np.eye(4)
-    out[:3, :3], out[:3, 3] = np.array(placement.rotation, dtype=float), np.array(placement.translation, dtype=float)
-    return out
 
 
 def _plain(values: Any) -> list[float]:

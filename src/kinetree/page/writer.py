@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+import tempfile
+import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +80,24 @@ def system_page(
         page_path(path)  # before the work
     data = system_data(system, q=q, meshes=meshes, editable=editable)
     return written_page(data | ({"title": title} if title else {}), path)
+
+
+KINEMATICS = "#mode=Kinematics"
+"""The state of a page that opens with a slider per joint, the pose of a frame, and a handle to drag it."""
+
+
+def teach(
+    system: System, q: object = None, *, path: str | Path | None = None, meshes: bool = False, show: bool = True
+) -> Path:
+    """Open a page with a slider per joint, the pose and Jacobian of a frame, and a handle that drags it; return it.
+
+    `q` are the first coordinates, `path` is the file, by default a temporary one. `show=False` only writes it.
+    """
+    file = page_path(Path(tempfile.mkdtemp(prefix="kinetree-")) / "teach.html" if path is None else path)
+    Page(data_page(system_data(system, q=q, meshes=meshes, editable=False), state=KINEMATICS)).save(file)
+    if show:
+        webbrowser.open(file.resolve().as_uri())
+    return file
 
 
 def data_page(data: dict[str, Any], *, state: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The command `kinetree page`: a mechanism as one web page that computes by itself."""
+"""The commands `kinetree page`, `teach` and `dh`, lessons, the studio, and templates of robots."""
 
 from __future__ import annotations
 
@@ -29,6 +29,34 @@ def page(
     path = file_of(output, f"{file_stem(system)}.html")
     made = system.page(path, meshes=meshes)
     print(f"{path} ({len(made.text) / 1000:.0f} kB)")
+
+
+@app.command()
+def teach(
+    model: Model,
+    output: FileOrFolder = OUT,
+    base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
+    meshes: Annotated[bool, typer.Option("--meshes", help="Draw the meshes of the model, simplified.")] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Write the page only.")] = False,
+) -> None:
+    """Move the joints by sliders in the browser, with the pose of a frame, and a handle that drags it."""
+    system = load_system(model, base, root, lenient)
+    path = file_of(output, f"{file_stem(system)}_teach.html")
+    print(system.teach(path=path, meshes=meshes, show=not no_browser))
+
+
+@app.command("dh")
+def dh_table(
+    model: Model,
+    convention: Annotated[str, typer.Option(help="modified, or standard for chains.")] = "modified",
+    base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
+) -> None:
+    """Print the Denavit-Hartenberg table of a mechanism."""
+    print(load_system(model, base, root, lenient).dh_table(convention))
 
 
 # --- The command `kinetree lesson`: a guided page that runs alone, or the list of lessons ---
