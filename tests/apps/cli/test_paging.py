@@ -32,6 +32,8 @@ def test_teach_writes_a_page_and_opens_it(tmp_path, capsys, monkeypatch):
 def test_dh_prints_a_table(capsys):
     """Print the table of an arm, and read why a walker has none."""
     assert run("dh", "puma560", "--convention", "standard") == 0
-    assert "link3  revolute  link2   q           -0.0934  -0.0203           90" in capsys.readouterr().out
+    assert ["link3", "revolute", "link2", "q", "-0.0934", "-0.0203", "90"] in [
+        x.split() for x in capsys.readouterr().out.splitlines()
+    ]
     assert run("dh", "biped") != 0
     assert "Denavit-Hartenberg tables are of revolute, prismatic and fixed joints" in capsys.readouterr().err
