@@ -33,7 +33,7 @@ def test_modules_become_one_script(modules):
         main='import { twice as double } from "./deep/inner.js";\nimport * as all from "./base.js";\n'
         "// a comment\nconsole.log(double(all.TEN) + new all.Box().size);\n",
         inner='import { TEN } from "../base.js";\nexport function twice(x) { return 2 * x + TEN; }\n',
-        base="/* of two\n   lines */\nexport const TEN =\n  /** @type {number} */ (10);\n"
+        base="/* of two\n * lines */\nexport const TEN =\n  /** @type {number} */ (10);\n"
         "class Box { get size() { return 3; } }\nexport { Box };\n",
     )
     script = file.bundle("main.js")

@@ -116,7 +116,7 @@ def test_space_plays_from_anywhere_but_a_text(page):
 def test_a_chosen_solution_is_reached_once(page):
     """Choose the other elbow: the arm moves there once, stays, and stays in other modes."""
     typed(page, "joint2", "-60")
-    page.get_by_role("button", name="position", exact=True).click()
+    page.locator(".panel").get_by_role("button", name="position", exact=True).click()
     page.get_by_role("button", name="Find", exact=True).click()
     other = page.locator(".solutions button").nth(1)
     goal = np.array([float(x) for x in other.get_attribute("data-q").split(",")])
@@ -131,6 +131,42 @@ def test_a_chosen_solution_is_reached_once(page):
     mode(page, "Model")
     mode(page, "Kinematics")
     assert_close(coordinates(page), np.array([np.radians(15), goal[1]]), 1e-12, "moved on by hand")
+
+
+def test_a_two_link_arm_has_two_elbows(page):
+    """Find both elbows without choosing a mode, see both as ghosts, and play from one to the other, once."""
+    chosen = page.locator(".panel").get_by_role("button", name="position", exact=True)
+    assert chosen.get_attribute("aria-pressed") == "true"
+    page.get_by_role("button", name="Find", exact=True).click()
+    labels = page.eval_on_selector_all(".branches td.label", "all => all.map((x) => x.textContent)")
+    assert sorted(labels) == ["elbow down", "elbow up"]
+    elbows = page.evaluate("kinetree.part.layer().labels.map((x) => x.at)")
+    tip = kt.load("planar_2r").pose(coordinates(page), "tool")[:3, 3]
+    above = ["elbow up" if y > x * tip[1] / tip[0] else "elbow down" for x, y, _ in elbows]
+    assert above == labels
+    rows = page.locator(".branches tbody tr")
+    goal = np.array([float(x) for x in rows.nth(0).locator("button").get_attribute("data-q").split(",")])
+    page.get_by_label("A is solution 2").check()
+    page.get_by_label("B is solution 1").check()
+    page.get_by_role("button", name="Play A to B").click()
+    assert np.abs(coordinates(page) - goal).max() > 0.1
+    until(page, "!kinetree.store.get('playing')")
+    assert_close(coordinates(page), goal, 1e-12, "the arm at B")
+
+
+def test_a_step_beyond_the_reach_does_not_slide(page):
+    """Jog a nearly straight arm outwards: it goes as far as it can along the axis, and not along another one."""
+    arm = kt.load("planar_2r")
+    page.evaluate("kinetree.store.set({ q: Float64Array.from([0, 0.05]) })")
+    before = arm.pose(coordinates(page), "tool")[:3, 3]
+    page.get_by_label("move along plus x", exact=True).click()
+    after = arm.pose(coordinates(page), "tool")[:3, 3]
+    assert_close(after[1:], before[1:], 1e-9, "y and z")
+    reach = np.sqrt(0.55**2 - before[1] ** 2)
+    assert_close(after[0], reach, 1e-5, "x, up to a small part of the step")
+    assert page.inner_text(".message") == "tool cannot move further along x here."
+    page.get_by_label("move along plus z", exact=True).click()
+    assert_close(arm.pose(coordinates(page), "tool")[:3, 3], after, 1e-9, "an arm in a plane does not leave it")
 
 
 def test_expressions_are_typed(page):

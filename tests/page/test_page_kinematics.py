@@ -98,6 +98,14 @@ def test_all_solutions_are_listed_and_reached(chromium, tmp_path, arm):
         for q in expected:
             away = np.abs((found - q + np.pi) % (2 * np.pi) - np.pi).max(axis=-1)
             assert_close(away.min(), 0.0, 1e-9, "solutions")
+        labels = page.eval_on_selector_all(".branches td.label", "all => all.map((x) => x.textContent)")
+        sides = [
+            (a, b, c)
+            for a in ("front", "back")
+            for b in ("elbow up", "elbow down")
+            for c in ("wrist +", "wrist \u2212")
+        ]
+        assert sorted(labels) == sorted(", ".join(x) for x in sides)
         page.get_by_role("button", name="4", exact=True).click()
         until(page, "kinetree.store.get('time') > 0.1")
         page.locator(".stage").focus()

@@ -74,7 +74,7 @@ def test_a_table_without_masses_has_a_page():
 
 @pytest.mark.parametrize("name", ["planar_2r", "four_bar"])
 def test_a_page_is_made_without_native_code(name, tmp_path, monkeypatch):
-    """Write the functions of a page, also with numbers as inputs: the cache has them, and no code for this processor."""
+    """Write the functions of a page, also with numbers as inputs; the cache has them, and no native code."""
     monkeypatch.setenv("KINETREE_CACHE_DIR", str(tmp_path))
     made = page_kernel(kt.load(name), 3e6, editable=True)
     assert made is not None and made["editable"] is not None

@@ -70,7 +70,7 @@ def test_meshes_are_those_of_the_upload(studio, mesh, drawn, monkeypatch):
 
 
 def test_a_missing_mesh_drops_only_itself(studio):
-    """Refer to a mesh that is there, to one that is not and to a broken one: the first is drawn, the others are named."""
+    """Refer to a mesh that is there, one that is not, and a broken one: the first is drawn, the others are named."""
     pytest.importorskip("trimesh")
     visual = "".join(
         f'<visual><geometry><mesh filename="meshes/{name}.stl"/></geometry></visual>' for name in ("box", "none", "bad")

@@ -35,6 +35,21 @@ export function manipulability(app, frame, J) {
   };
 }
 
+// Whether a frame can move in all of its directions and keep its rotation: not that of a two-link arm, say.
+export function keepsRotation(app, frame) {
+  const { whole, translation, rotation } = ranks(app, frame);
+  return !app.model.closed && whole === translation + rotation;
+}
+
+// Whether a frame can stay while the joints move, at positions that are not singular.
+export function isRedundant(app, frame, isPose) {
+  const { whole, translation } = ranks(app, frame);
+  return !app.model.closed && chainJoints(app.model, frame.body) > (isPose ? whole : translation);
+}
+
+const chainJoints = (model, body) =>
+  body < 0 ? 0 : model.joints[body].v[1] - model.joints[body].v[0] + chainJoints(model, model.bodies[body].parent);
+
 // Singular values of the rows of J [6, nv] from `first` on, with translations in parts of the size of the mechanism;
 // `right` are directions of the rows.
 function decomposed({ kernel, model, data }, J, first) {
@@ -50,13 +65,21 @@ const known = new WeakMap(); // by app, then by name of the frame
 function ranks(app, frame) {
   const table = known.get(app) || known.set(app, new Map()).get(app);
   if (!table.has(frame.name)) {
-    const { kernel } = app;
-    const found = { whole: 0, translation: 0 };
+    const { kernel, model } = app;
+    const found = { whole: 0, translation: 0, rotation: 0 };
     const random = seeded(7);
     for (let k = 0; k < 4; k++) {
       const J = frameJacobian(kernel, randomPosition(app, random), frame);
       found.whole = Math.max(found.whole, decomposed(app, J, 0).rank);
       found.translation = Math.max(found.translation, decomposed(app, J, 3).rank);
+      found.rotation = Math.max(
+        found.rotation,
+        decomposed(
+          app,
+          J.map((x, i) => (i < 3 * model.nv ? x : 0)),
+          0,
+        ).rank,
+      );
     }
     table.set(frame.name, found);
   }

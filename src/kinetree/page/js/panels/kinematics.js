@@ -8,16 +8,18 @@ import { buildHandle } from "../handle.js";
 import { poseTable } from "../inspector.js";
 import { allSolutions, frameJacobian, framePose, movingFrames, solvePose } from "../inverse_kinematics.js";
 import { cycloidTo } from "../joint_motions.js";
-import { manipulability, translationMeasure } from "../manipulability.js";
+import { isRedundant, keepsRotation, manipulability, translationMeasure } from "../manipulability.js";
 import { loadLine } from "../names.js";
 import { anglesOf, moved, place, poseOfAngles, rotated } from "../poses.js";
-import { coordinatesText, sharedUnit, short } from "../units.js";
+import { buildSolutions } from "../solutions.js";
+import { sharedUnit, short } from "../units.js";
 import { cloudLines, sampleCloud } from "../workspace.js";
 import { buildPositions } from "./joints.js";
 
 const NAMES = ["x", "y", "z", "roll", "pitch", "yaw"];
 const POSITION = [0, 0, 0, 1, 1, 1];
 const WHOLE = [1, 1, 1, 1, 1, 1];
+const HALVINGS = 12; // of a step that does not fit
 const TRAVEL = 2; // [s] of the motion to a solution
 
 export const panel = {
@@ -32,7 +34,7 @@ export const panel = {
     const frames = movingFrames(model);
     store.define(
       "kinematics",
-      { frame: kernel.frame, target: "pose", step: 0.02, turn: Math.PI / 36, handle: true, ellipsoid: false },
+      { frame: kernel.frame, target: "", step: 0.02, turn: Math.PI / 36, handle: true, ellipsoid: false },
       { link: true },
     );
     const given = app.readLink().kinematics;
@@ -40,7 +42,9 @@ export const panel = {
     const settings = () => store.get("kinematics");
     const change = (changes) => store.set({ kinematics: { ...settings(), ...changes } });
     const frame = () => frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
-    const weights = () => (settings().target === "pose" ? WHOLE : POSITION);
+    // Chosen by the reader, or what the frame can do.
+    const aim = () => settings().target || (keepsRotation(app, frame()) ? "pose" : "position");
+    const weights = () => (aim() === "pose" ? WHOLE : POSITION);
     const here = () => store.get("mode") === panel.name;
     const now = () => framePose(kernel, store.get("q"), frame());
     let path = null;
@@ -48,12 +52,11 @@ export const panel = {
     // Bring the frame to a pose, or as near as it goes.
     function reach(goal, undo) {
       const found = solvePose(app, frame(), goal, { weights: weights() });
-      const away = [
-        `${short(found.position)} m`,
-        ...(settings().target === "pose" ? [`${short(found.rotation)} rad`] : []),
-      ].join(" and ");
+      const away = [`${short(found.position)} m`, ...(aim() === "pose" ? [`${short(found.rotation)} rad`] : [])].join(
+        " and ",
+      );
       if (!app.moveTo(found.q, { undo })) return found;
-      app.say(found.converged ? "" : `The frame cannot reach this ${settings().target}: the nearest is ${away} away.`);
+      app.say(found.converged ? "" : `The frame cannot reach this ${aim()}: the nearest is ${away} away.`);
       return found;
     }
 
@@ -86,11 +89,11 @@ export const panel = {
     );
     const target = choice(["pose", "position"], {
       label: "what the frame keeps while it moves",
-      value: settings().target,
+      value: aim(),
       titles: { pose: "keep the rotation of the frame", position: "let the frame rotate freely" },
       change: (x) => change({ target: x }),
     });
-    const jog = buildJog(app, { reach, frame, settings, change });
+    const jog = buildJog(app, { frame, settings, change, weights, isPose: () => aim() === "pose" });
     const handleToggle = toggle("handle", {
       title: "a handle at the frame that can be dragged",
       on: settings().handle,
@@ -103,6 +106,8 @@ export const panel = {
     });
     const solutions = buildSolutions(app, {
       find: () => allSolutions(app, frame(), now(), { weights: weights() }),
+      frame,
+      free: () => isRedundant(app, frame(), aim() === "pose"),
       travel,
     });
     const workspace = buildWorkspace(app, { frame, here });
@@ -111,13 +116,13 @@ export const panel = {
     host.append(
       section("Frame", pick, pose, el("div", { class: "two" }, typed)),
       section("Move it", target, jog.element, el("div", { class: "buttons" }, handleToggle)),
-      section("All solutions", solutions),
+      section("All solutions", solutions.element),
       section("Jacobian", warning, numbers, el("div", { class: "buttons" }, ellipsoidToggle)),
       section("Workspace", workspace.element),
     );
 
-    function travel(q) {
-      path = cycloidTo(model, store.get("q"), q, TRAVEL, (x) => kernel.close(x));
+    function travel(from, q) {
+      path = cycloidTo(model, from, q, TRAVEL, (x) => kernel.close(x));
       path.once = true;
       store.set({ motion: path, time: 0 });
       app.plots.show(part.charts());
@@ -131,7 +136,7 @@ export const panel = {
       pose.replaceChildren(poseTable(T.slice(0, 12)));
       anglesOf(T).forEach((x, k) => typed[k].set(x));
       typed.forEach((row) => row.refresh());
-      target.set(settings().target);
+      target.set(aim());
       handleToggle.set(settings().handle);
       ellipsoidToggle.set(settings().ellipsoid);
       jog.refresh();
@@ -155,8 +160,14 @@ export const panel = {
       moved: (position) => reach(moved(now(), position), `drag ${frame().name}`),
     });
     store.on(["q", "units", "parameters", "kinematics"], refresh);
-    store.on(["parameters"], workspace.clear);
-    store.on(["kinematics"], workspace.follow);
+    store.on(["parameters"], () => {
+      workspace.clear();
+      solutions.clear();
+    });
+    store.on(["kinematics"], () => {
+      workspace.follow();
+      solutions.follow(`${frame().name}/${aim()}`);
+    });
 
     const part = {
       enter() {
@@ -172,7 +183,7 @@ export const panel = {
       charts: () => (path ? [...motionCharts(model, path), measures(app, path, frame())] : []),
       layer() {
         /** @type {{ [name: string]: object[] }[]} */
-        const kept = [handle.layer(), workspace.layer()].filter(Boolean);
+        const kept = [handle.layer(), workspace.layer(), solutions.layer()].filter(Boolean);
         if (settings().ellipsoid)
           kept.push({
             items: [
@@ -190,18 +201,33 @@ export const panel = {
 };
 
 // Small steps of the frame along and about the axes of the ground.
-function buildJog(app, { reach, frame, settings, change }) {
+function buildJog(app, { frame, settings, change, weights, isPose }) {
   const { store, kernel } = app;
+  const goalOf = (T, k, amount) =>
+    k < 3
+      ? moved(
+          T,
+          place(T).map((x, i) => x + (i === k ? amount : 0)),
+        )
+      : rotated(T, k - 3, amount);
+  // As far along the axis as the frame goes, and nowhere else.
   const go = (k, sign) => {
     const T = framePose(kernel, store.get("q"), frame());
-    const goal =
-      k < 3
-        ? moved(
-            T,
-            place(T).map((x, i) => x + (i === k ? sign * settings().step : 0)),
-          )
-        : rotated(T, k - 3, sign * settings().turn);
-    reach(goal, `jog ${frame().name}`);
+    const step = sign * (k < 3 ? settings().step : settings().turn);
+    const tried = (share) => solvePose(app, frame(), goalOf(T, k, share * step), { weights: weights() });
+    let [best, low, high] = [tried(1), 0, 1];
+    if (!best.converged) {
+      best = null;
+      for (let n = 0; n < HALVINGS; n++) {
+        const found = tried((low + high) / 2);
+        if (found.converged) [best, low] = [found, (low + high) / 2];
+        else high = (low + high) / 2;
+      }
+    }
+    if (best && !app.moveTo(best.q, { undo: `jog ${frame().name}` })) return;
+    const way = `${sign > 0 ? "" : "-"}${"xyz"[k % 3]}`;
+    const where = k < 3 ? `further along ${way}` : `further about ${way}`;
+    app.say(high < 1 ? `${frame().name} cannot move ${where} here${isPose() ? " with this rotation" : ""}.` : "");
   };
   const button = (k, sign) =>
     el("button", {
@@ -250,42 +276,9 @@ function buildJog(app, { reach, frame, settings, change }) {
     refresh: () => {
       sizes[0].set(settings().step);
       sizes[1].set(settings().turn);
-      rotations.hidden = settings().target !== "pose";
+      rotations.hidden = !isPose();
     },
   };
-}
-
-// A button per position with the same pose, found from many starts.
-function buildSolutions(app, { find, travel }) {
-  const list = el("div", { class: "solutions" });
-  const show = () => {
-    const found = find();
-    const endless = app.model.nv > 6 || found.length >= 64;
-    list.replaceChildren(
-      el("p", {
-        class: "hint",
-        text: endless
-          ? `${found.length} of infinitely many positions`
-          : `${found.length} position${found.length === 1 ? "" : "s"} with this pose`,
-      }),
-      ...found.map((x, k) =>
-        el("button", {
-          type: "button",
-          text: String(k + 1),
-          title: `go to solution ${k + 1}: ${coordinatesText(app, x.q)}`,
-          "data-q": Array.from(x.q).join(","),
-          onclick: () => travel(x.q),
-        }),
-      ),
-    );
-  };
-  const button = el("button", {
-    type: "button",
-    text: "Find",
-    title: "all positions with this pose of the frame, from many starts",
-    onclick: show,
-  });
-  return [el("div", { class: "buttons" }, button), list];
 }
 
 // Points that the frame reaches, sampled between the pictures of the page.
