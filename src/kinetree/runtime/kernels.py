@@ -58,16 +58,21 @@ class KernelFunction:
 
     def run(self, arguments: tuple, constants: tuple[np.ndarray, ...], out: Any, threads: int | None) -> Any:
         """Run on arrays and, for the last inputs, constants; InputError for unsuitable ones."""
-        shown: Any = _Shown(self, self.inputs[: len(self.inputs) - len(constants)])
-        refuse_masked(shown, arguments)
-        whole = arguments + constants
+        for x in arguments:
+            if type(x) is not np.ndarray:  # the usual arguments take no time here
+                refuse_masked(self._shown(constants), arguments)
+                break
         try:
             call = self.gufunc if threads is None or threads == 1 else self._on_threads(thread_count(threads))
-            return call(*whole) if out is None else call(*whole, out=out)
+            return call(*arguments, *constants) if out is None else call(*arguments, *constants, out=out)
         except InputError:
             raise
         except (ValueError, TypeError, RuntimeError) as error:
-            raise call_error(shown, arguments, out, error) from None
+            raise call_error(self._shown(constants), arguments, out, error) from None
+
+    def _shown(self, constants: tuple[np.ndarray, ...]) -> Any:
+        """Return the function as errors show it, with the inputs that a caller gives."""
+        return _Shown(self, self.inputs[: len(self.inputs) - len(constants)])
 
     def _on_threads(self, threads: int) -> Callable[..., Any]:
         """Return the gufunc on a number of threads: each sample is computed once, since kernels may change arrays."""
