@@ -115,14 +115,16 @@ def test_coriolis_matrix_is_skew_with_the_rate(seed):
     b = body("b", rng)
     w, v = rng.normal(size=(2, 3))
     M, W = mass_matrix(b), np.kron(np.eye(2), cross_matrix(w))
-    B = full(of(b).coriolis(nested(w)))
+    B = full(of(b).coriolis(Twist(nested(w))))
     N = (W @ M - M @ W) - 2 * B  # the rate of M in axes that do not turn
     bound = 50 * EPS * (1 + np.abs(M).max() * np.abs(w).max())
     assert_close(N[:3, :3] + N[:3, :3].T, np.zeros((3, 3)), bound, "skew")
     gyroscopic = of(b).wrench(TwistRate(nested(w)))
     assert_close((B @ np.concatenate([w, v])), gyroscopic.entries(), bound, "B t")
     t = Twist(nested(w), nested(v))
-    assert_close(of(b).coriolis(nested(w)).transpose_times(t).entries(), B.T @ np.concatenate([w, v]), bound, "B^T t")
+    assert_close(
+        of(b).coriolis(Twist(nested(w))).transpose_times(t).entries(), B.T @ np.concatenate([w, v]), bound, "B^T t"
+    )
 
 
 @given(SEEDS, st.integers(0, 6))

@@ -52,6 +52,23 @@ def test_causes_are_what_they_say():
         assert_close(found.by_cause[name], torque, 1e-12 * max(1.0, np.abs(torque).max()), name)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_of_flexible_bodies_add_up(seed):
+    """Sum the parts of a tree with flexible bodies, and find inertia and gravity in those of the compiled functions."""
+    system = kt.System(flexible_mechanisms.random_tree(seed, base="free", count=4))
+    q, qd, qdd = flexible_mechanisms.state(system, seed)
+    w = np.random.default_rng(seed).normal(size=(len(system.bodies), 6))
+    found = system.ledger(q, qd, qdd, w)
+    assert_close(found.rounding, 0.0, 5e-15, "rounding")
+    expected = {
+        "inertia": system.inertia_matrix(q) @ qdd,
+        "convective": system.convective_matrix(q, qd) @ qd,
+        "gravity": system.gravity_torque(q, forces=False),
+    }
+    for name, torque in expected.items():
+        assert_close(found.by_cause[name], torque, 1e-12 * max(1.0, np.abs(torque).max()), name)
+
+
 @everyday.long
 def test_a_body_has_what_is_lost_without_it():
     """Remove the mass of one body after another and find exactly its share missing."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import flexible_mechanisms
 import kinetree as kt
 from interpreted import along, compute
 from kinetree.formulations.denoc import denoc, equations
@@ -44,6 +45,37 @@ def test_recursions_are_the_products_of_matrices(about, mechanism):
     size = convective_scale(mechanism, s.q, s.qd)
     assert_relatively_close(d.C, d.N.T @ (d.M @ d.dN + d.dM @ d.N), 20 * EPS, "C", size)
     assert_relatively_close(d.I, d.N_d.T @ d.Mtilde @ d.N_d + armature, 20 * EPS, "N_d^T M~ N_d")
+
+
+@BOTH
+@pytest.mark.parametrize("seed", range(3))
+def test_matrices_of_flexible_bodies(about, seed):
+    """Find blocks of 6 + m rows per deformed body, the products of the papers, and the compiled functions in them."""
+    system = kt.System(flexible_mechanisms.random_tree(seed, base=("revolute", "free")[seed % 2], count=4))
+    q, qd, qdd = flexible_mechanisms.state(system, seed)
+    w = np.random.default_rng(seed).normal(size=(len(system.bodies), 6))
+    d = system.denoc(q, qd, about=about)
+    modes = sum(b.flexible is not None and len(b.flexible.modal.names) for b in system.bodies)
+    rows = 6 * len(system.bodies) + modes
+    assert d.N_l.shape == (rows, rows)
+    assert d.N_d.shape == (rows, system.nv)
+    outside = d.M.copy()
+    for own in d.links.rows:
+        outside[own, own] = 0.0
+    assert not outside.any()  # M is block diagonal
+    assert_relatively_close(d.N @ qd, d.t, 20 * EPS, "N qd")
+    assert_relatively_close(d.Mtilde, d.N_l.T @ d.M @ d.N_l, 40 * EPS, "M~")
+    assert_relatively_close(d.N.T @ d.M @ d.N, d.I, 40 * EPS, "N^T M N")  # 2 eps
+    assert_relatively_close(d.N.T @ (d.M @ d.dN + d.dM @ d.N), d.C, 40 * EPS, "C")  # 7 eps
+    assert_relatively_close(d.I, system.inertia_matrix(q), 100 * EPS, "I")  # 11 eps
+    assert_relatively_close(d.C_christoffel, system.convective_matrix(q, qd), 400 * EPS, "C by Christoffel")  # 37 eps
+    bias = system.bias_torque(q, qd, wrenches=w, forces=False)
+    assert_relatively_close(d.C @ qd + d.g - d.external(w), bias, 200 * EPS, "bias")
+    there = d.forward_dynamics(qdd, w).qdd
+    back = system.forward_dynamics(q, qd, qdd, wrenches=w, forces=False)
+    assert_relatively_close(there, back, EPS * np.linalg.cond(d.I), "qdd")
+    assert_relatively_close(d.elimination.I_inverse @ d.I, np.eye(system.nv), EPS * np.linalg.cond(d.I), "I^-1")
+    assert "b0.elastic" in d.table("N_l") and "e'1" in d.table("N_l")
 
 
 @BOTH

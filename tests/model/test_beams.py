@@ -106,6 +106,9 @@ SOLID = {"E": 1.0, "rho": 1.0}
     [
         ({"length": -1.0, **SOFT}, "beam: the length is -1.0; give a number, more than 0"),
         ({"length": math.nan, **SOFT}, "beam: the length is nan"),
+        ({"length": 1e-300, **SOFT}, "beam: the length is 1e-300; give a number from 1e-30 to 1e+30 in SI units"),
+        ({"nodes": (("a", 1.0, 2.0),), **SOFT}, "nodes is (('a', 1.0, 2.0),); give distances [m] by name"),
+        ({"nodes": 5, **SOFT}, "beam: nodes is 5; give distances [m] by name, such as {'middle': 1.0}"),
         (
             {"section": ("rectangle", -0.1, 0.1), **SOLID},
             "the size of the rectangle is -0.1; give a number, more than 0",

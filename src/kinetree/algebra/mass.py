@@ -107,15 +107,15 @@ class MassMatrix:
         m = self.m
         return ArticulatedMass(self.inertia, skew(self.mc), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m)))
 
-    def coriolis(self, w: Vector) -> Coriolis:
-        """Return B of a body with angular velocity w: B t is its gyroscopic wrench, and dM/dt - 2 B is skew.
+    def coriolis(self, t: Twist) -> Coriolis:
+        """Return B of a body with twist t: B t is its gyroscopic wrench, and dM/dt - 2 B is skew.
 
         The body as points r of mass m, [Gupta2013] (35): B = sum m [r x; 1] d[-r x, 1]/dt, which is X = -(w x) J and
         y = w x mc; see docs/theory/convective.md.
         Differs from the paper: Omega M E of [Saha2013] (47) gives the same B t but is not skew about O, and W M of (12)
         adds tr(J_c) (w x) to X.
         """
-        return Coriolis(cross_rows(neg(w), self.J), cross(w, self.mc))
+        return Coriolis(cross_rows(neg(t.w), self.J), cross(t.w, self.mc))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .flexible import FlexibleMass, welded
+from .flexible import FlexibleCoriolis, FlexibleMass, along, welded
 from .mass import ArticulatedMass, MassMatrix
-from .propagation import Propagation
+from .propagation import Propagation, PropagationRate
 from .rotations import Planar, Rotation
 from .scalars import Scalar, cos, is_number, sin
 from .spatial import Motion, Twist, TwistRate, Wrench, power
@@ -31,11 +31,11 @@ class Node:
 
     def at(self, e: tuple, de: tuple) -> NodePropagation:
         """Return the propagation from the body to the node, for modal coordinates and their rates."""
-        columns = [_along(row, e, start) for row, start in zip(self.G, self.Phi, strict=True)]
+        columns = [along(row, e, start) for row, start in zip(self.G, self.Phi, strict=True)]
         place = self.x
         for x, now, first in zip(e, columns, self.Phi, strict=True):
             place = add(place, scale(x * 0.5, add(now, first)))
-        angles = _along(self.Psi, e)
+        angles = along(self.Psi, e)
         E = Rotation(
             tuple(Planar(k, cos(x), sin(x)) for k, x in ((2, angles[2]), (1, angles[1]), (0, angles[0])) if _acts(x))
         )
@@ -73,7 +73,7 @@ class NodePropagation(Propagation):
     def _turned_rate(self, rates: Vector) -> Vector:
         """Return the rate of `_turned`, for rates that are constant, while the modes move with de."""
         (_, b, c), (da, db, _) = self.angles, rates
-        _, vb, vc = _along(self._psi, self.de)
+        _, vb, vc = along(self._psi, self.de)
         return (
             -(da * (sin(b) * cos(c) * vb + cos(b) * sin(c) * vc)) - db * cos(c) * vc,
             da * (cos(b) * cos(c) * vc - sin(b) * sin(c) * vb) - db * sin(c) * vc,
@@ -89,10 +89,10 @@ class NodePropagation(Propagation):
     def motion(self) -> Motion:
         """S and its rate in the body's axes, as the motion of a joint."""
         assert self.node is not None
-        dr = _along(self.s_k, self.de)
+        dr = along(self.s_k, self.de)
         rates = []
         for psi, w, bends in zip(self._psi, self.turns, self.node.G, strict=True):
-            dw, ds = self._turned_rate(psi), _along(bends, self.de)
+            dw, ds = self._turned_rate(psi), along(bends, self.de)
             rates.append(Twist(dw, sub(ds, add(cross(dw, self.r), cross(w, dr)))))
         return Motion(self.S, tuple(rates))
 
@@ -112,12 +112,16 @@ class NodePropagation(Propagation):
         assert self.node is not None
         none = (0.0,) * len(self.s_k)
         rates, more = x.e or none, x.de or none
-        own, speed = _along(self.turns, rates), _along(self.s_k, rates)
-        dw = add(add(x.dw, _along(self.turns, more)), add(cross(x.w, own), self._turned_rate(_along(self._psi, rates))))
+        own, speed = along(self.turns, rates), along(self.s_k, rates)
+        dw = add(add(x.dw, along(self.turns, more)), add(cross(x.w, own), self._turned_rate(along(self._psi, rates))))
         dv = add(x.dv, times(x.U, self.r))
-        dv = add(add(dv, _along(self.s_k, more)), scale(2.0, cross(x.w, speed)))
-        dv = add(dv, _along(tuple(_along(row, rates) for row in self.node.G), rates))
+        dv = add(add(dv, along(self.s_k, more)), scale(2.0, cross(x.w, speed)))
+        dv = add(dv, along(tuple(along(row, rates) for row in self.node.G), rates))
         return TwistRate(self.E.T @ add(x.w, own), self.E.T @ dw, self.E.T @ dv)
+
+    def rate(self, t: Twist, own: Twist) -> NodeRate:
+        """Return dA/dt for a body with twist t; a node has no motion of its own."""
+        return NodeRate(self, add(cross(t.w, self.r), along(self.s_k, self.de)), self.motion.rate(t).columns)
 
     @property
     def rigid(self) -> Propagation:
@@ -128,6 +132,30 @@ class NodePropagation(Propagation):
     def T(self) -> _Transposed:  # type: ignore[override]
         """The transpose, which moves wrenches and mass matrices inward, and loads the modes by S^T."""
         return _Transposed(self)
+
+
+@dataclass(frozen=True)
+class NodeRate(PropagationRate):
+    """The rate of a propagation to a node, with the rates dS of its motions S."""
+
+    dS: tuple[Twist, ...] = ()
+
+    def turned(self, w: Wrench) -> Wrench:
+        """Return dA^T A^-T w; it loads the modes too."""
+        moved = super().turned(w)
+        A: Any = self.A
+        return Wrench(
+            moved.n, moved.f, tuple(power(w, ds) + power(moved, s) for s, ds in zip(A.S, self.dS, strict=True))
+        )
+
+    def carried(self, M, B) -> FlexibleCoriolis:
+        """Return the sum for a body with modes: with A = A_k [1 S], it is [1; S^T] (B_o [1 S] + M_o [0 dS])."""
+        A: Any = self.A
+        still = A.rigid
+        rigid, carried = super().carried(M, B), still.T @ M @ still
+        C = tuple(rigid @ s + carried @ ds for s, ds in zip(A.S, self.dS, strict=True))
+        R = tuple(rigid.transpose_times(s).n for s in A.S)
+        return FlexibleCoriolis(rigid, C, R, tuple(tuple(power(c, s) for c in C) for s in A.S))
 
 
 @dataclass(frozen=True)
@@ -150,13 +178,6 @@ class _Half:
         assert other is self.A, "a mass matrix is carried by one propagation: A.T @ M @ A"
         rigid: Any = self.A.rigid
         return welded(rigid.T @ self.M @ rigid, self.A.S)
-
-
-def _along(columns: tuple[Vector, ...], x: tuple, start: Vector = ZERO) -> Vector:
-    """Return start + the sum of columns times x."""
-    for column, y in zip(columns, x, strict=True):
-        start = add(start, scale(y, column))
-    return start
 
 
 def _acts(x: Scalar) -> bool:

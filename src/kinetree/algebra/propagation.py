@@ -54,6 +54,26 @@ class Propagation:
         """Return the position in the parent's frame of a point given in the child's."""
         return add(self.r, self.E @ add(self.s, x))
 
+    def rate(self, t: Twist, own: Twist) -> PropagationRate:
+        """Return dA/dt for a parent with twist t and the child's twist relative to it, in the child's frame."""
+        return PropagationRate(self, add(cross(t.w, self.offset), self.E @ own.v))
+
+
+@dataclass(frozen=True)
+class PropagationRate:
+    """The rate of a propagation, by the rate dr of its offset in the parent's frame."""
+
+    A: Propagation
+    dr: Vector
+
+    def turned(self, w: Wrench) -> Wrench:
+        """Return dA^T A^-T w of a wrench about the parent's origin, which A^T has moved there."""
+        return Wrench(cross(self.dr, w.f))
+
+    def carried(self, M, B):
+        """Return A^T (M dA + B A) of mass and convective matrices of the same bodies."""
+        return B.carried(M, self.A.E, self.A.offset, self.dr)
+
 
 @dataclass(frozen=True)
 class _Transposed:

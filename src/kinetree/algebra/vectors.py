@@ -84,6 +84,11 @@ def times(m: Matrix, v: Vector) -> Vector:
     return (dot(m[0], v), dot(m[1], v), dot(m[2], v))
 
 
+def outer(a: Vector, b: Vector) -> Matrix:
+    """Return the matrix a b^T."""
+    return (scale(a[0], b), scale(a[1], b), scale(a[2], b))
+
+
 def matmul(a: Matrix, b: Matrix) -> Matrix:
     """Return the product of two matrices."""
     c = transpose(b)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError, unknown_name
+from ..formulations.denoc import denoc
 from ..formulations.kinematics import BodyState, body_states, gravity
 from ..joints import kind
 from ..model.mechanism import Mechanism, resolve_parts
@@ -183,6 +184,8 @@ def _parts(mechanism: Mechanism, q: Numbers, qd: Numbers, qdd: Numbers, wrenches
     I qdd is the motion from rest, C qd is the share of the joint velocities, and gravity is an acceleration -g of every
     body.
     """
+    if mechanism.has_flexible:
+        return _flexible_parts(mechanism, q, qd, qdd, wrenches)
     g = gravity(mechanism)
     rest, moving = body_motions(mechanism, q, None, qdd), body_motions(mechanism, q, qd)
     out = np.zeros((len(CAUSES), len(wrenches), mechanism.nv))
@@ -193,6 +196,23 @@ def _parts(mechanism: Mechanism, q: Numbers, qd: Numbers, qdd: Numbers, wrenches
         out[1, k] = b.N.T @ b.wrench()
         out[2, k] = -a.N[3:].T @ (a.body.m * g)
         out[3, k] = -a.N.T @ np.concatenate([n - np.cross(d, f), f])
+    return out
+
+
+def _flexible_parts(mechanism: Mechanism, q: Numbers, qd: Numbers, qdd: Numbers, wrenches: Numbers) -> Numbers:
+    """Return the same shares by the DeNOC matrices, whose twists have the rates of modes. docs/theory/flexible.md (12)
+
+    A deformed body, such as "boom.elastic", has the share of its points in the torques of its modes too.
+    """
+    d = denoc(mechanism, q, qd)
+    acceleration = np.array([0.0, 0.0, 0.0, *-d.links.gravity])
+    out = np.zeros((len(CAUSES), len(wrenches), mechanism.nv))
+    for k, (b, rows, w) in enumerate(zip(d.bodies, d.links.rows, wrenches, strict=True)):
+        N, dN = d.N[rows], d.dN[rows]
+        out[0, k] = N.T @ (b.M @ (N @ qdd))
+        out[1, k] = N.T @ (b.M @ (dN @ qd) + b.dM @ b.t)
+        out[2, k] = N.T @ (b.M[:, :6] @ acceleration)
+        out[3, k] = -N[:6].T @ np.concatenate([b.R @ w[:3], b.R @ w[3:]])
     return out
 
 

@@ -53,9 +53,10 @@ def computed_torques(
 
     for the least tau_a^T W tau_a. If accelerations of r contradict those of l by e, those of l change by d,
     (W_r + R W_l R^T) y = e, d = W_l R^T y: the nearest ones that the loops allow, in the norm of W^-1. All are NaN
-    where the actuated joints do not determine the motion.
+    where the actuated joints do not determine the motion. Modes of flexible bodies are none of r: they move freely.
     """
-    given, rank = tree.joints("tau"), tree.nv - len(leaders)
+    bent = sum(len(i.labels) for i in tree.records if i.body.flexible is not None)
+    given, rank = tree.joints("tau"), tree.nv - bent - len(leaders)
     first, others = sorted(leaders), sorted(set(wanted) - leaders)
     qdd, loads = _led(tree, leaders, wanted, rank)
     R: list[dict[int, Scalar]] = []

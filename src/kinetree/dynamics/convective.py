@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..algebra.spatial import Wrench, power
-from ..algebra.vectors import add, cross
+from ..algebra.spatial import power
 
 
 def convective_matrix(tree):
@@ -21,7 +20,7 @@ def convective_matrix(tree):
 
     @tree.each
     def begin(i):
-        i.Mtilde, i.B, i.F = i.M, i.M.coriolis(i.t.w), {}
+        i.Mtilde, i.B, i.F = i.M, i.M.coriolis(i.t), {}
 
     @tree.inward
     def columns(i, p):
@@ -36,14 +35,13 @@ def convective_matrix(tree):
         for row, (_, F2, F3) in i.F.items():
             for column, pk, dpk in zip(i.labels, i.P.columns, rate.columns, strict=True):
                 entries[row, column] = power(F2, dpk) + power(F3, pk)
-        E, r = i.A.E, i.A.offset
-        dr = add(cross(p.t.w, r), E @ (i.P @ i.qd).v)  # the rate of r, in the parent's frame
+        dA = i.A.rate(p.t, i.P @ i.qd)
         carried = {}
         for k, (F1, F2, F3) in (own | i.F).items():
             F2 = i.A.T @ F2
-            carried[k] = i.A.T @ F1, F2, i.A.T @ F3 + Wrench(cross(dr, F2.f))
+            carried[k] = i.A.T @ F1, F2, i.A.T @ F3 + dA.turned(F2)
         p.F |= carried
-        p.B += i.B.carried(i.Mtilde, E, r, dr)
+        p.B += dA.carried(i.Mtilde, i.B)
         p.Mtilde += i.A.T @ i.Mtilde @ i.A
 
     return tree.matrix(entries)

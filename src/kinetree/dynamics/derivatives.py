@@ -131,7 +131,7 @@ def inverse_dynamics_derivatives(tree):
 
     @tree.each
     def begin(i):
-        i.Mtilde, i.B = i.M, i.M.coriolis(i.t.w)
+        i.Mtilde, i.B = i.M, i.M.coriolis(i.t)
         i.F, i.G, i.X, i.Y = {}, {}, {}, {}
 
     @tree.inward

@@ -47,7 +47,7 @@ def convective_product(tree):
         i.t = i.A @ p.t + own  # (22)
         i.u = i.A @ p.u + i.P @ i.qdd
         i.a = i.A @ p.a + Twist(ZERO, E.T @ cross(p.u.w, dr)) + i.P.rate(i.t) @ i.qdd
-        i.w = i.M @ i.a + i.M.coriolis(i.t.w) @ i.u
+        i.w = i.M @ i.a + i.M.coriolis(i.t) @ i.u
 
     return _torques(tree, armature=False)
 

@@ -101,7 +101,7 @@ def end(d: DeNOC, body: str, placement: Placement, axes: Matrix) -> End:
         still = np.zeros((6, d.links.nv))
         return End(r, R, np.zeros(3), still, still)
     i = d.links.index(body)
-    b, rows = d.bodies[i], slice(6 * i, 6 * i + 6)
+    b, rows = d.bodies[i], d.links.rows[i]
     arm = b.R @ r
     rate = np.cross(b.w, arm)
     N = shifted(-arm) @ d.N[rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +26,7 @@ def denoc(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None, *, ab
     Twists are taken at the joints' origins ("origin": A_ij of [Saha2013] section 3) or at the centers of mass
     ("centre": B_ij of [Saha1999]). The generalized matrices I, C and g are the same for both.
     """
-    return DeNOC(links(mechanism, q, qd, about=about))
+    return DeNOC(links(mechanism, q, qd, about=about, flexible=True))
 
 
 def equations(
@@ -117,7 +118,7 @@ class DeNOC:
     @cached_property
     def E(self) -> Matrix:
         """Ones in the angular halves.                                              [Saha2013] (47b), (48)"""
-        return np.diag(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], len(self.links)))
+        return np.diag(np.concatenate([[1.0, 1.0, 1.0, *(0.0,) * (b.size - 3)] for b in self.bodies] or [np.zeros(0)]))
 
     @cached_property
     def dM(self) -> Matrix:
@@ -131,7 +132,7 @@ class DeNOC:
     def composites(self) -> tuple[CompositeBody, ...]:
         """The composite bodies M~_i, by recursion.                       [Saha2013] (20), [Saha1999] (23b)"""
         return tuple(
-            CompositeBody(b.name, self._members(i), b.x, M)
+            CompositeBody(b.name, self._members(i), b.x, M[:6, :6])
             for i, (b, M) in enumerate(zip(self.bodies, self._Mt, strict=True))
         )
 
@@ -172,8 +173,11 @@ class DeNOC:
         if given.shape != (len(self.links), 6):
             raise InputError(f"wrenches have shape {given.shape}; expected {(len(self.links), 6)}")
         turned = [(b.R @ w[:3], b.R @ w[3:]) for b, w in zip(self.bodies, given, strict=True)]
-        moved = [(*(n - np.cross(b.shift, f)), *f) for b, (n, f) in zip(self.bodies, turned, strict=True)]
-        return generalized_forces(self.links, np.array(moved).reshape(-1, 6))
+        moved = [
+            np.array([*(n - np.cross(b.shift, f)), *f, *(0.0,) * (b.size - 6)])
+            for b, (n, f) in zip(self.bodies, turned, strict=True)
+        ]
+        return generalized_forces(self.links, moved)
 
     @cached_property
     def elimination(self) -> Elimination:
@@ -184,7 +188,7 @@ class DeNOC:
     def articulated(self) -> tuple[ArticulatedBody, ...]:
         """The articulated bodies M^_i, by recursion.                        [Saha2013] (31), [Saha1999] (50)"""
         return tuple(
-            ArticulatedBody(b.name, self._members(i), b.x, M)
+            ArticulatedBody(b.name, self._members(i), b.x, M[:6, :6])
             for i, (b, M) in enumerate(zip(self.bodies, self.elimination.Mhat, strict=True))
         )
 
@@ -268,16 +272,17 @@ def composite_convection(links: Links) -> list[Matrix]:
 
 
 def propagation_sums(links: Links, Mt: list[Matrix]) -> dict[tuple[int, int], Matrix]:
-    """Return H~_ij = M~_i dA_ij + sum of A_ci^T H~_ci over the children c; H~_ii is that sum. [Saha1999] (28)
+    """Return H~_ij = M~_i dA_ij + H~_ii A_ij, with H~_ii the sum of A_ci^T H~_ci over the children c. [Saha1999] (28)
 
-    Differs from the paper: a sum over children, instead of one successor. (27) prints a last row that repeats
+    Differs from the paper: a sum over children, instead of one successor, and A_ij, which leaves H~_ii of rigid bodies
+    as it is. (27) prints a last row that repeats
     B_n2^T H~_{n,n-1}; it is H~_n1, ..., H~_{n,n-1}, O.
     """
-    sums = [np.zeros((6, 6)) for _ in links.each]
+    sums = [np.zeros((b.size, b.size)) for b in links.each]
     out: dict[tuple[int, int], Matrix] = {}
     for i in reversed(range(len(links))):
         for j in links.paths[i]:
-            out[i, j] = Mt[i] @ links.propagation_rate(i, j) + sums[i]
+            out[i, j] = Mt[i] @ links.propagation_rate(i, j) + sums[i] @ links.propagation(i, j)
         j = links.each[i].parent
         if j >= 0:
             sums[j] += links.propagation(i, j).T @ out[i, j]
@@ -325,19 +330,21 @@ def christoffel_matrix(links: Links, C: Matrix, N: Matrix) -> Matrix:
     The difference does not contribute to C qd; see docs/theory/convective.md.
     """
     out = C.copy()
-    for i, b in enumerate(links.each):
-        Nw = N[6 * i : 6 * i + 3]
+    for b, rows in zip(links.each, links.rows, strict=True):
+        if b.size > 6:  # C of a deformed body, as points, has these entries already
+            continue
+        Nw = N[rows][:3]
         out -= np.trace(CompositeBody(b.name, (b.name,), b.x, b.M).inertia) / 2 * Nw.T @ skew(b.w) @ Nw
     return out
 
 
-def generalized_forces(links: Links, wrenches: Matrix) -> Matrix:
+def generalized_forces(links: Links, wrenches: Sequence[Matrix]) -> Matrix:
     """Return tau_i = p_i^T w~_i, w~_i = w_i + sum of A^T w~_c over the children c.           [Saha1999] (30)
 
-    The wrenches [nb, 6] are about the points x, in the ground's axes.
+    The wrench of each body is about the point x, in the ground's axes, with the forces of the modes of a deformed one.
     Differs from the paper: (25) of [Saha2013] omits w_i.
     """
-    collected, tau = wrenches.copy(), np.zeros(links.nv)
+    collected, tau = [w.copy() for w in wrenches], np.zeros(links.nv)
     for i in reversed(range(len(links))):
         b = links.each[i]
         tau[b.dofs] = b.p.T @ collected[i]
@@ -349,4 +356,4 @@ def generalized_forces(links: Links, wrenches: Matrix) -> Matrix:
 def weight_torques(links: Links) -> Matrix:
     """Return the torques that hold the mechanism at rest: gravity as an acceleration -g. [Saha1999] (32)"""
     rho = np.concatenate([np.zeros(3), -links.gravity])
-    return generalized_forces(links, np.array([b.M @ rho for b in links.each]).reshape(-1, 6))
+    return generalized_forces(links, [b.M[:, :6] @ rho for b in links.each])

@@ -26,7 +26,8 @@ PIVOT = 1e-14
 class Elimination:
     """The reverse Gaussian elimination of I by the recursions over articulated bodies.   [Saha1999] (40)-(55)
 
-    Mhat holds the articulated bodies M^_i, psihat and psi [6, nv] the columns M^ p and M^ p / m^. mhat [nv] holds the
+    Mhat holds the articulated bodies M^_i, psihat and psi [6, nv] the columns M^ p and M^ p / m^, with further rows for
+    the modes of deformed bodies, zero for others. mhat [nv] holds the
     pivots and alpha [nv, nv] the multipliers, alpha_ik in column k.
     """
 
@@ -83,7 +84,7 @@ class Elimination:
     def table(self) -> str:
         """Return psi, psi^ and m^ of each degree of freedom as text."""
         rows = tables.joint_labels((b.joint, b.p.shape[1]) for b in self.links.each)
-        columns = tables.twist_labels(["psihat", "psi"], WRENCH)
+        columns = tables.twist_labels(["psihat", "psi"], (*WRENCH, *tables.mode_names("Q", len(self.psi))))
         matrix = np.column_stack([self.mhat, self.psihat.T, self.psi.T])
         return tables.text(matrix, rows, [("mhat", ""), *columns], heading="elimination, [Saha2013] (30)")
 
@@ -99,7 +100,7 @@ class Elimination:
         for i in reversed(range(len(self.links))):
             b = self.links.each[i]
             for c in range(max(b.dofs.start, k - 1), b.dofs.stop):
-                out[i] -= np.outer(self.psihat[:, c], self.psi[:, c])
+                out[i] -= np.outer(self.psihat[: b.size, c], self.psi[: b.size, c])
             if b.parent >= 0:
                 A = self.links.propagation(i, b.parent)
                 out[b.parent] += A.T @ out[i] @ A
@@ -131,7 +132,8 @@ def elimination(links: Links) -> Elimination:
     pivot. The articulated body is (50) for k = i + 1, where [Saha1999] prints k = i.
     """
     Mhat = [b.M.copy() for b in links.each]
-    psihat, psi, mhat = np.zeros((6, links.nv)), np.zeros((6, links.nv)), np.zeros(links.nv)
+    width = max((b.size for b in links.each), default=6)
+    psihat, psi, mhat = np.zeros((width, links.nv)), np.zeros((width, links.nv)), np.zeros(links.nv)
     alpha = np.zeros((links.nv, links.nv))
     scale = links.inward([b.M for b in links.each])
     for i in reversed(range(len(links))):
@@ -139,18 +141,18 @@ def elimination(links: Links) -> Elimination:
         Mbar = Mhat[i].copy()
         for c in reversed(range(b.p.shape[1])):
             k, p = b.dofs.start + c, b.p[:, c]
-            psihat[:, k] = Mbar @ p  # [Saha2013] (30)
-            mhat[k] = p @ psihat[:, k] + b.armature[c]
+            psihat[: b.size, k] = Mbar @ p  # [Saha2013] (30)
+            mhat[k] = p @ psihat[: b.size, k] + b.armature[c]
             if not mhat[k] > PIVOT * (p @ scale[i] @ p + b.armature[c]):
                 raise InputError(
                     f"joint {b.joint!r} moves nothing that has inertia (degree of freedom {c + 1}, pivot {mhat[k]:.3g})"
                     "; give the bodies behind it mass, or the joint armature, or leave a singular position"
                 )
             psi[:, k] = psihat[:, k] / mhat[k]
-            Mbar -= np.outer(psihat[:, k], psi[:, k])  # [Saha2013] (31)
+            Mbar -= np.outer(psihat[: b.size, k], psi[: b.size, k])  # [Saha2013] (31)
             for j in links.paths[i]:
                 a = links.each[j]
-                alpha[a.dofs, k] = a.p.T @ links.propagation(i, j).T @ psi[:, k]  # [Saha1999] (46)
+                alpha[a.dofs, k] = a.p.T @ links.propagation(i, j).T @ psi[: b.size, k]  # [Saha1999] (46)
             alpha[k:, k] = 0.0
         if b.parent >= 0:
             A = links.propagation(i, b.parent)
@@ -188,7 +190,8 @@ class Solution:
             (("eta_i,i+1", "eta_i"), (self.eta_behind, self.eta), WRENCH),
             (("mu_i,i-1", "mu_i"), (self.mu_before, self.mu), tables.COMPONENTS),
         ):
-            columns = tables.twist_labels(titles, what)
+            mode = "Q" if what is WRENCH else "e'"
+            columns = tables.twist_labels(titles, (*what, *tables.mode_names(mode, parts[0].shape[1])))
             out.append(tables.text(np.hstack(parts), bodies, columns, heading="bodies, [Saha2013] (29), (33)"))
         return "\n\n".join(out)
 
@@ -205,21 +208,23 @@ def solution(links: Links, by: Elimination, phi: Matrix) -> Solution:
     """
     n, nv = len(links), links.nv
     tauhat, qdd = np.zeros(nv), np.zeros(nv)
-    eta, eta_behind, mu, mu_before = np.zeros((4, n, 6))
+    eta, eta_behind, mu, mu_before = np.zeros((4, n, len(by.psi)))
     for i in reversed(range(n)):
         b = links.each[i]
         eta[i] = eta_behind[i]
         for k in reversed(range(b.dofs.start, b.dofs.stop)):
-            tauhat[k] = phi[k] - b.p[:, k - b.dofs.start] @ eta[i]  # (28)
+            tauhat[k] = phi[k] - b.p[:, k - b.dofs.start] @ eta[i, : b.size]  # (28)
             eta[i] += by.psi[:, k] * tauhat[k]  # (29)
         if b.parent >= 0:
-            eta_behind[b.parent] += links.propagation(i, b.parent).T @ eta[i]
+            before = links.each[b.parent].size
+            eta_behind[b.parent, :before] += links.propagation(i, b.parent).T @ eta[i, : b.size]
     tautilde = tauhat / by.mhat  # (32)
     for i, b in enumerate(links.each):
         if b.parent >= 0:
-            mu_before[i] = links.propagation(i, b.parent) @ mu[b.parent]
+            before = links.each[b.parent].size
+            mu_before[i, : b.size] = links.propagation(i, b.parent) @ mu[b.parent, :before]
         mu[i] = mu_before[i]
         for k in range(b.dofs.start, b.dofs.stop):
             qdd[k] = tautilde[k] - by.psi[:, k] @ mu[i]  # (33)
-            mu[i] += b.p[:, k - b.dofs.start] * qdd[k]
+            mu[i, : b.size] += b.p[:, k - b.dofs.start] * qdd[k]
     return Solution(links, by.mhat, phi, tauhat, tautilde, qdd, eta, eta_behind, mu, mu_before)

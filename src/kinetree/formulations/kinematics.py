@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import joints as joint_kinds
-from ..algebra.vectors import from_moments
+from ..algebra.nodes import Node
+from ..algebra.spatial import Twist
+from ..algebra.vectors import from_moments, to_vector
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolve_parts
+from ..model.parts import Body
 
 Matrix = NDArray[np.float64]
 
@@ -21,6 +26,8 @@ class BodyState:
 
     R holds the body's axes as columns, o its origin (that of its joint) and c its center of mass; w is its angular
     velocity and v the velocity of o. P [6, k] holds the joint's motion [omega; v] at o and dP its rate; I is about c.
+    `deformed` has the mass and the convective matrix [6 + m, 6 + m] of a deformed body, about o. `node` has the motions
+    S [6, m] of a node per rate of each mode, about the origin of its body, and their rates.
     """
 
     name: str
@@ -36,6 +43,8 @@ class BodyState:
     I: Matrix  # noqa: E741 - the papers' letter
     armature: Matrix
     dofs: slice
+    deformed: tuple[Matrix, Matrix] | None = None
+    node: tuple[Matrix, Matrix] | None = None
 
     @property
     def d(self) -> Matrix:
@@ -49,8 +58,13 @@ def skew(a: ArrayLike) -> Matrix:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None) -> list[BodyState]:
-    """Return the state of every body for coordinates q [nq] and joint velocities qd [nv], zero by default."""
+def body_states(
+    mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None, *, flexible: bool = False
+) -> list[BodyState]:
+    """Return the state of every body for coordinates q [nq] and joint velocities qd [nv], zero by default.
+
+    Mechanisms with flexible bodies are refused by their kinds of joint unless the caller knows them.
+    """
     q, qd = _vector("q", q, mechanism.nq), _vector("qd", np.zeros(mechanism.nv) if qd is None else qd, mechanism.nv)
     values = mechanism.values()
     out: list[BodyState] = []
@@ -58,6 +72,15 @@ def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None)
         body, joint = resolve_parts(body, values), resolve_parts(joint, values)
         kind, parent = joint_kinds.kind(joint.kind), mechanism.parents[i]
         mine, dofs = q[mechanism.q_slices[i]].tolist(), mechanism.v_slices[i]
+        if flexible and isinstance(kind, joint_kinds.Elastic):
+            carrier = i if kind.node is None else parent
+            e, de = q[mechanism.q_slices[carrier]], qd[mechanism.v_slices[carrier]]
+            if kind.node is None:
+                out.append(_deformed(out[parent], parent, body, e, de, dofs))
+            else:
+                node = resolve_parts(mechanism.bodies[parent], values).flexible.modal.node(kind.node)
+                out.append(_at_node(out[parent], parent, body, node, e, de, dofs))
+            continue
         Rp, op, wp, vp = (np.eye(3), *np.zeros((3, 3))) if parent < 0 else _motion(out[parent])
         # R0 holds the joint's own axes (z along its axis) in the ground; in the child they have the same columns.
         axes = np.array(kind.frame(joint), dtype=float)
@@ -84,6 +107,41 @@ def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None)
     return out
 
 
+def _deformed(above: BodyState, parent: int, body: Body, e: Matrix, de: Matrix, dofs: slice) -> BodyState:
+    """Return the state of a deformed body on its frame at the joint: t = [A t_p; 0] + P e', P = [0; 1]."""
+    assert body.flexible is not None, "modes carry a deformed body"
+    m = len(e)
+    mass = body.flexible.modal.moments.at(tuple(e.tolist()))
+    w, v = above.R.T @ above.w, above.R.T @ above.v
+    convection = mass.coriolis(Twist(to_vector(w.tolist()), to_vector(v.tolist()), tuple(de.tolist())))
+    units = [Twist(to_vector(row[:3]), to_vector(row[3:6]), tuple(row[6:])) for row in np.eye(6 + m).tolist()]
+    turn = np.eye(6 + m)
+    turn[:3, :3] = turn[3:6, 3:6] = above.R
+    M, dM = (turn @ _array([(x @ t).entries() for t in units]).T @ turn.T for x in (mass, convection))
+    P = np.eye(6 + m)[:, 6:]
+    return BodyState(
+        body.name, parent, above.R, above.o, above.o, above.w, above.v, P, np.zeros_like(P), 0.0, np.zeros((3, 3)),
+        np.zeros(m), dofs, deformed=(M, dM),
+    )  # fmt: skip
+
+
+def _at_node(above: BodyState, parent: int, body: Body, node: Node, e: Matrix, de: Matrix, dofs: slice) -> BodyState:
+    """Return the state of a node of a deformed body: t_k = A_k (t + S_k e').            docs/theory/flexible.md (4)"""
+    A = node.at(tuple(e.tolist()), tuple(de.tolist()))
+    R = above.R @ np.array(A.E.matrix(), dtype=float)
+    turn = np.kron(np.eye(2), above.R)
+    w, v = above.R.T @ above.w, above.R.T @ above.v
+    rates = A.motion.rate(Twist(to_vector(w.tolist()), to_vector(v.tolist()))).columns
+    S, dS = (turn @ _array([t.entries() for t in columns]).T for columns in (A.S, rates))
+    r = above.R @ np.array(A.r, dtype=float)
+    w, v = np.split(np.concatenate([above.w, above.v]) + S @ de, 2)
+    none = np.zeros((6, 0))
+    return BodyState(
+        body.name, parent, R, above.o + r, above.o + r, w, v + np.cross(w, r), none, none, 0.0, np.zeros((3, 3)),
+        np.zeros(0), dofs, node=(S, dS),
+    )  # fmt: skip
+
+
 def gravity(mechanism: Mechanism) -> Matrix:
     """Return the acceleration of gravity [m/s^2]."""
     return np.array(resolve_parts(mechanism.gravity, mechanism.values()), dtype=float)
@@ -97,6 +155,10 @@ def _columns(work: Matrix, columns, count: int = 0) -> Matrix:
     if not columns:
         return np.zeros((6, count))
     return np.array([[*(work @ np.array(t.w)), *(work @ np.array(t.v))] for t in columns]).T
+
+
+def _array(rows: Sequence[Sequence[Any]]) -> Matrix:
+    return np.array(rows, dtype=np.float64)
 
 
 def _vector(name: str, x: ArrayLike, size: int) -> Matrix:

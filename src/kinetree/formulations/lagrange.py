@@ -97,8 +97,9 @@ def _power(w: Any, R: Any, o: Any, rate: Callable[[Any], Any]) -> Any:
 def _flexible(given: Any, R: Any, o: Any, e: Any, rate: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Return the kinetic energy and sum m x of a flexible body, whose points are at o + R (x + Phi e + e^T G e / 2).
 
-    A point has the velocity v + W r + S e' in the body's axes. The sums of the squares keep terms of the second order
-    in e and e': docs/theory/flexible.md (6).
+    A point has the velocity v + W r + S e' in the body's axes. The moments have the terms of the sums of the squares up
+    to the second order in e and e', and the bends, as points of their own, those beyond: docs/theory/flexible.md (6),
+    (11).
     """
     ca = casadi()
     de, v, W = rate(e), R.T @ rate(o), R.T @ rate(R)
@@ -116,6 +117,14 @@ def _flexible(given: Any, R: Any, o: Any, e: Any, rate: Callable[[Any], Any]) ->
         J = J + (square + square.T) * e[j]
         energy += 2 * de[j] * (ca.dot(v, slope) + ca.trace(W @ swept))
     energy += 2 * ca.dot(v, W @ mc) + ca.trace(W @ J @ W.T)
+    for bend in given.bends:
+        first, bent = ca.SX.zeros(3), ca.SX.zeros(3)
+        for j in range(len(given.p)):
+            first += ca.DM(bend.T[j]) * e[j]
+            for k in range(len(given.p)):
+                bent += ca.DM(bend.H[j][k]) * e[j] * e[k] / 2
+        linear, speed = W @ first + rate(first), W @ (first + bent) + rate(first + bent)
+        energy += bend.mass * (ca.sumsqr(speed) - ca.sumsqr(linear))
     return energy / 2, given.m * o + R @ mc
 
 

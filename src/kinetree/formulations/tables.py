@@ -189,8 +189,14 @@ def labels(d: DeNOC, kind: str) -> Labels:
     if kind == "joint":
         return joint_labels((b.joint, b.p.shape[1]) for b in d.bodies)
     if kind in ("twist", "wrench"):
-        return twist_labels((b.name for b in d.bodies), COMPONENTS if kind == "twist" else WRENCH)
+        first, mode = (COMPONENTS, "e'") if kind == "twist" else (WRENCH, "Q")
+        return [label for b in d.bodies for label in twist_labels([b.name], (*first, *mode_names(mode, b.size)))]
     return [("", "")]
+
+
+def mode_names(what: str, size: int) -> list[str]:
+    """Return the names of the entries of a twist or wrench that belong to modes."""
+    return [f"{what}{k + 1}" for k in range(size - 6)]
 
 
 def layout(d: DeNOC, name: str) -> tuple[Matrix, Labels, Labels]:
@@ -203,7 +209,7 @@ def layout(d: DeNOC, name: str) -> tuple[Matrix, Labels, Labels]:
 def shape(d: DeNOC, name: str) -> tuple[int, ...]:
     """Return the shape of a matrix without computing it."""
     kinds = (NAMES[name].rows, NAMES[name].columns)
-    return tuple(d.links.nv if k == "joint" else 6 * len(d.links) for k in kinds if k)
+    return tuple(d.links.nv if k == "joint" else d.links.width for k in kinds if k)
 
 
 def heading(d: DeNOC, name: str) -> str:

@@ -139,8 +139,14 @@ def _fault(what: str, remedy: str) -> ModelError:
     return ModelError(what, where="beam", remedy=remedy)
 
 
+LARGEST = 1e30
+"""Largest number of a beam, and the inverse of the smallest: beyond, products of them leave the range of floats."""
+
+
 def _number(value: Any, what: str, *, least: float = 0.0, above: bool = False) -> float:
     good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
+    if good and not (value == 0 or 1 / LARGEST <= abs(value) <= LARGEST):
+        raise _fault(f"the {what} is {brief(value)}", f"give a number from {1 / LARGEST:g} to {LARGEST:g} in SI units")
     if not good or value < least or (above and value <= least):
         bound = f"more than {least:g}" if above else f"{least:g} or more"
         raise _fault(f"the {what} is {brief(value)}", f"give a number, {bound}")
@@ -180,6 +186,9 @@ def _tidy(beam: Beam) -> None:
     if not isinstance(beam.foreshortening, bool):
         raise _fault(f"foreshortening is {brief(beam.foreshortening)}", "give true or false")
     nodes = beam.nodes.items() if isinstance(beam.nodes, Mapping) else beam.nodes
+    pairs = isinstance(nodes, Iterable) and [x for x in nodes if isinstance(x, list | tuple) and len(x) == 2]
+    if not isinstance(pairs, list) or len(pairs) < len(tuple(nodes)):
+        raise _fault(f"nodes is {brief(beam.nodes)}", "give distances [m] by name, such as {'middle': 1.0}")
     put("nodes", tuple(_node(beam, pair) for pair in nodes))
     if len({name for name, _ in beam.node_places}) <= len(beam.nodes):
         raise _fault("two nodes have the same name", "rename one of them")

@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -164,23 +163,53 @@ def _places(path: Path) -> np.ndarray:
 
 
 def _market(path: Path, size: int) -> np.ndarray:
-    """Return the matrix of a Matrix Market file; a symmetric one may be a triangle that its header calls so."""
-    from scipy.io import mminfo, mmread
+    """Return the matrix of a Matrix Market file; a symmetric one may be a triangle that its header calls so.
 
+    SciPy's reader ends the process on some damaged files.
+    """
     try:
-        rows, columns, entries, _, field, _ = mminfo(str(_bounded(path)))
-        if (rows, columns) != (size, size) or entries > size * size:
-            raise _fault(
-                str(path),
-                f"the matrix is [{rows}, {columns}] with {entries} entries",
-                f"give [{size}, {size}]: x, y and z of each node in turn",
-            )
-        if field not in ("real", "double", "integer", "unsigned-integer"):
-            raise _fault(str(path), f"its entries are {field}", "save real numbers")
-        matrix: Any = mmread(str(path))
+        with _bounded(path).open(encoding="utf-8") as file:
+            head = file.readline().lower().split()
+            if head[:2] != ["%%matrixmarket", "matrix"] or len(head) != 5:
+                raise ValueError("the first line is no header")
+            layout, field, symmetry = head[2:]
+            sizes = [int(x) for x in next((x for x in file if x.strip() and not x.startswith("%")), "").split()]
+            if layout not in ("coordinate", "array") or len(sizes) != (3 if layout == "coordinate" else 2):
+                raise ValueError("there is no line of sizes")
+            if symmetry not in ("general", "symmetric"):
+                raise ValueError(f"the matrix is {symmetry}")
+            half = size * (size + 1) // 2 if symmetry == "symmetric" else size * size
+            count = sizes[2] if layout == "coordinate" else half
+            if sizes[:2] != [size, size] or not 0 <= count <= size * size:
+                entries = sizes[2] if layout == "coordinate" else sizes[0] * sizes[1]
+                raise _fault(
+                    str(path),
+                    f"the matrix is [{sizes[0]}, {sizes[1]}] with {entries} entries",
+                    f"give [{size}, {size}]: x, y and z of each node in turn",
+                )
+            if field not in ("real", "double", "integer", "unsigned-integer"):
+                raise _fault(str(path), f"its entries are {field}", "save real numbers")
+            rows = np.loadtxt((x for x in file if x.strip()), comments="%", ndmin=2) if count else np.zeros((0, 3))
+        return _entered(rows, count, size, layout, symmetry)
     except (OSError, ValueError, OverflowError, MemoryError) as error:
         raise _unreadable(path, error, "give a Matrix Market file, as of scipy.io.mmwrite") from None
-    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=float)
+
+
+def _entered(rows: np.ndarray, count: int, size: int, layout: str, symmetry: str) -> np.ndarray:
+    """Return a matrix of the rows of a Matrix Market file: places and entries, or entries column by column."""
+    if rows.shape != (count, 3 if layout == "coordinate" else 1):
+        raise ValueError(f"{count} entries belong there, not {rows.shape[0]} lines of {rows.shape[1]} numbers")
+    out = np.zeros((size, size))
+    if layout == "coordinate":
+        places = rows[:, :2] - 1
+        if not np.all((places >= 0) & (places < size) & (places == np.floor(places))):
+            raise ValueError("an entry has no place in the matrix")
+        np.add.at(out, tuple(places.astype(int).T), rows[:, 2])
+    elif symmetry == "symmetric":
+        out.T[np.triu_indices(size)] = rows[:, 0]  # the lower triangle, column by column
+    else:
+        out = rows[:, 0].reshape(size, size).T
+    return out + np.tril(out, -1).T if symmetry == "symmetric" else out
 
 
 def _fault(where: str, what: str, remedy: str) -> ModelError:

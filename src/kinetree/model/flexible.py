@@ -19,7 +19,7 @@ from ..algebra.scalars import is_number
 from ..algebra.vectors import IDENTITY
 from ..errors import ModelError, below, part_at
 from ..joints.elastic import elastic_kind, modes_kind
-from .checks import TRANSMISSION
+from .checks import JOINT_SPRING, TRANSMISSION
 from .mechanism import Mechanism
 from .parts import FULL, Body, ForceElement, Joint, Limits, Placement
 
@@ -44,6 +44,14 @@ def modal_entries(mechanism: Mechanism, which: int) -> list[int]:
     slices = (mechanism.q_slices, mechanism.v_slices)[which]
     owned = (own for j, own in zip(mechanism.joints, slices, strict=True) if is_modes(j))
     return [k for own in owned for k in range(own.start, own.stop)]
+
+
+def with_modal_forces(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism whose only forces are the springs and the damping of its modes."""
+    carried = {j.child: j for j in mechanism.joints}
+    forces = tuple(f for f in mechanism.forces if f.kind == JOINT_SPRING and is_modes(carried.get(f.body_b)))
+    joints = tuple(j if is_modes(j) else replace(j, damping=(), friction=()) for j in mechanism.joints)
+    return replace(mechanism, forces=forces, joints=joints)
 
 
 def with_modes(bodies: Sequence[Body], joints: Sequence[Joint], forces: Sequence[ForceElement]) -> Parts:

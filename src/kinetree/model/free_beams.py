@@ -7,13 +7,13 @@ moments of its points are then sums of products of four masses and powers of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..algebra.flexible import Moments
+from ..algebra.flexible import Bend, Moments
 from ..algebra.nodes import Node
 from ..algebra.scalars import Scalar, sqrt
 from ..errors import unknown_name
@@ -73,14 +73,35 @@ class _Parts:
 def _parts(beam: Beam) -> _Parts:
     line = line_points(beam, ((1.0, 0.0, 0.0),)).moments()
     pairs = (line_points(beam, ((0.5, y, z), (0.5, -y, -z))).moments() for y, z in ((1.0, 0.0), (0.0, 1.0)))
-    along_y, along_z = (_combined(((1.0, pair), (-1.0, line))) for pair in pairs)
+    along_y, along_z = (_beyond_axis(pair, line) for pair in pairs)
     return _Parts(line, along_y, along_z, line_points(beam, (), tip=1.0).moments())
 
 
+def _beyond_axis(pair: Moments, line: Moments) -> Moments:
+    """Return the moments of a pair of lines without those of the axis; its bends are those of torsion alone."""
+    own = tuple(b for b in pair.bends if not any(h[0] for row in b.H for h in row))
+    return replace(_combined(((1.0, pair), (-1.0, line))), bends=own)
+
+
+def _stretched_bends(weighted: tuple[tuple[Scalar, Moments], ...], ratio: Scalar) -> tuple[Bend, ...]:
+    """Return the bends of all parts with their masses; foreshortening is inversely proportional to the length."""
+    return tuple(
+        Bend(
+            weight * bend.mass,
+            bend.T,
+            tuple(tuple((h[0] / ratio if h[0] else 0.0, h[1], h[2]) for h in row) for row in bend.H),
+        )
+        for weight, part in weighted
+        for bend in part.bends
+    )
+
+
 def _combined(weighted: tuple[tuple[Scalar, Moments], ...], ratio: Scalar = 1.0) -> Moments:
-    """Return the weighted sum of moments, for a length that is `ratio` times that of the beam."""
+    """Return the weighted sum of moments without bends, for a length that is `ratio` times that of the beam."""
     out = {}
     for f in fields(Moments):
+        if f.name == "bends":
+            continue
         arrays = [(weight, np.array(getattr(part, f.name), dtype=float)) for weight, part in weighted]
         exponents = _exponents(f.name, arrays[0][1].shape)
         made = np.zeros(exponents.shape, dtype=object)
@@ -136,7 +157,7 @@ def _modal(beam: Beam, given: Mapping[str, Number]) -> ModalBody:
         (section.spread[1] * ratio, parts.along_z),
         (now["tip_mass"], parts.tip),
     )
-    moments = _combined(weights, ratio)
+    moments = replace(_combined(weights, ratio), bends=_stretched_bends(weights, ratio))
     before: dict[str, Scalar] = dict(zip(FAMILIES, (*own.EI, own.GJ, own.EA), strict=True))
     after: dict[str, Scalar] = dict(zip(FAMILIES, (*section.EI, section.GJ, section.EA), strict=True))
     families: list[str] = [what for what, n in zip(FAMILIES, beam.modes, strict=True) for _ in range(n)]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..algebra.flexible import Moments
+from ..algebra.flexible import Bend, Moments
 from ..algebra.nodes import Node
 from ..algebra.vectors import to_moments
 from ..errors import ModelError, unknown_name
@@ -20,6 +20,10 @@ NOISE = 1e-12
 
 ORTHOGONAL = 1e-10
 """A mass that couples two modes and is smaller than this, relative to their own, is a rounding error of a zero."""
+
+
+SPANNED = 1e-9
+"""A function this small, relative to the largest, is left out of those that span second-order displacements."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,10 @@ def numbers_of(body: ModalBody) -> dict[str, Any]:
 
     nodes = [{"name": x.name, **unlike_zero(x, tuple(_node_shapes(1)))} for x in body.nodes]
     parts = {key: getattr(body, key) for key in ("names", "stiffness", "damping", "valid")}
-    return {**parts, "moments": unlike_zero(body.moments, tuple(_moment_shapes(1))), "nodes": nodes}
+    moments = unlike_zero(body.moments, tuple(_moment_shapes(1)))
+    if body.moments.bends:
+        moments["bends"] = [{key: getattr(bend, key) for key in _bend_shapes(1)} for bend in body.moments.bends]
+    return {**parts, "moments": moments, "nodes": nodes}
 
 
 def _moment_shapes(n: int) -> dict[str, tuple[int, ...]]:
@@ -112,6 +119,10 @@ def _moment_shapes(n: int) -> dict[str, tuple[int, ...]]:
         "m": (), "mc": (3,), "J": (3, 3), "p": (n, 3), "g": pair, "N": (n, 3, 3), "N1": (n, n, 3, 3), "K": (n, n),
         "c": pair, "b": pair,
     }  # fmt: skip
+
+
+def _bend_shapes(n: int) -> dict[str, tuple[int, ...]]:
+    return {"mass": (), "T": (n, 3), "H": (n, n, 3)}
 
 
 def _node_shapes(n: int) -> dict[str, tuple[int, ...]]:
@@ -131,8 +142,9 @@ def from_numbers(table: Mapping[str, Any]) -> ModalBody:
         low = min(found, default=1.0)
         if low < 0 or (key == "valid" and low == 0):
             raise ModelError(f"{key} has an entry {low!r}", where=key, remedy="give numbers above zero")
-    given = _known(table.get("moments"), tuple(_moment_shapes(n)), "moments")
-    moments = Moments(**{k: _array(given.get(k), shape, f"moments, {k}") for k, shape in _moment_shapes(n).items()})
+    given = _known(table.get("moments"), (*_moment_shapes(n), "bends"), "moments")
+    sums = {k: _array(given.get(k), shape, f"moments, {k}") for k, shape in _moment_shapes(n).items()}
+    moments = Moments(**sums, bends=_bends(given.get("bends"), n))
     _check_positive(moments)
     nodes = []
     for item in table.get("nodes") or ():
@@ -146,6 +158,20 @@ def from_numbers(table: Mapping[str, Any]) -> ModalBody:
         nodes.append(Node(name=item.get("name"), **arrays))  # type: ignore[arg-type]
     _names([node.name for node in nodes], "nodes")
     return ModalBody(names, moments, **own, nodes=tuple(nodes))
+
+
+def _bends(given: Any, n: int) -> tuple[Bend, ...]:
+    if given is not None and not isinstance(given, list | tuple):
+        raise ModelError("not a list", where="moments, bends", remedy="give a table for each bend")
+    out = []
+    for k, item in enumerate(given or ()):
+        where, shapes = f"moments, bend {k + 1}", _bend_shapes(n)
+        item = _known(item, tuple(shapes), where)
+        bend = Bend(**{key: _array(item.get(key), shape, f"{where}, {key}") for key, shape in shapes.items()})
+        if not bend.mass > 0:
+            raise ModelError(f"the mass is {bend.mass!r}", where=where, remedy="give a number above zero")
+        out.append(bend)
+    return tuple(out)
 
 
 def _known(table: Any, keys: tuple[str, ...], where: str) -> Mapping[str, Any]:
@@ -215,7 +241,7 @@ class Points:
     G: np.ndarray
 
     def moments(self) -> Moments:
-        """Return the sums over the points.                                        docs/theory/flexible.md (6)"""
+        """Return the sums over the points.                                  docs/theory/flexible.md (6), (11)"""
         x, Phi, G = self.x, self.Phi, self.G
         if not np.all(self.mass >= 0) or not self.mass.sum() > 0:
             raise ModelError("the points of a flexible body have no mass", remedy="give positive masses")
@@ -243,7 +269,22 @@ class Points:
             _tuples((K + K.T) / 2),
             _tuples(_turned(turn, total("n,nja,nkb->jkab", Phi, Phi))),
             _tuples(_turned(turn, total("n,na,njkb->jkab", x, G))),
+            self._bends(total),
         )
+
+    def _bends(self, total: Callable[..., Any]) -> tuple[Bend, ...]:
+        """Return orthonormal functions that span the second-order displacements, component by component."""
+        roots = np.sqrt(self.mass)
+        basis = np.zeros((len(roots), 0))
+        for component in np.moveaxis(self.G, 3, 0):
+            columns = roots[:, None] * component.reshape(len(roots), -1)
+            left = columns - basis @ (basis.T @ columns)
+            if columns.size and np.abs(left).max() > NOISE * max(np.abs(columns).max(), np.finfo(float).tiny):
+                functions, sizes, _ = np.linalg.svd(left, full_matrices=False)
+                basis = np.hstack([basis, functions[:, sizes > SPANNED * sizes[0]]])
+        psi = np.divide(basis, roots[:, None], out=np.zeros_like(basis), where=roots[:, None] > 0)
+        T, H = total("n,ni,nja->ija", psi, self.Phi), total("n,ni,njka->ijka", psi, self.G)
+        return tuple(Bend(1.0, _tuples(t), _tuples((h + h.transpose(1, 0, 2)) / 2)) for t, h in zip(T, H, strict=True))
 
 
 def _turned(turn: np.ndarray, products: np.ndarray) -> np.ndarray:

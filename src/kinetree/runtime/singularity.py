@@ -38,7 +38,7 @@ def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
     """Return the joints whose pivot in I = U D U^T vanishes at a random position; I is then singular at every q.
 
     `resistance` of dynamics/products.py runs on plain numbers for short mechanisms, because that is quicker than
-    compiling it, and as rolled code for long ones.
+    compiling it, and as rolled code for long ones without flexible bodies.
     """
     return _weightless(mechanism, ())
 
@@ -48,7 +48,7 @@ def _weightless(mechanism: Mechanism, driven: tuple[str | int, ...]) -> tuple[st
     if not mechanism.nv:
         return ()
     q = random_coordinates(mechanism, np.random.default_rng(1))
-    if driven or len(mechanism.bodies) <= UNROLLED:
+    if driven or mechanism.has_flexible or len(mechanism.bodies) <= UNROLLED:
         left = np.asarray(resistance_of_short(mechanism, q, frozenset(driven)))
     else:
         left = resistance_of_long(mechanism, q)

@@ -13,6 +13,7 @@ from ...algebra.arrays import Numbers
 from ...compiler.lower.loop_pattern import PlainLoops
 from ...errors import AssemblyError, InputError
 from ...model.axes import axis_labels, axis_names, entries
+from ...model.flexible import modal_entries
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND
 from ..joint_entries import as_list
@@ -97,7 +98,10 @@ def leaders_among(mechanism: Mechanism, actuated: tuple[int, ...], who: str) -> 
     """Return the actuated degrees of freedom that determine the motion; InputError if there are too few.
 
     Two closed positions are examined, since the guess may be a dead center or a position with more motions than others.
+    Modes of flexible bodies are held: no joint determines them.
     """
+    rigid = np.setdiff1d(np.arange(mechanism.nv), modal_entries(mechanism, 1))
+    own = [int(k) for k in np.searchsorted(rigid, actuated)]
     jacobians = (
         [J for _, J in PlainLoops(mechanism).positions()] if mechanism.closures else [np.zeros((1, mechanism.nv))]
     )
@@ -105,13 +109,13 @@ def leaders_among(mechanism: Mechanism, actuated: tuple[int, ...], who: str) -> 
         raise AssemblyError(f"{who}: the loops of {mechanism.name!r} do not close near its guess; correct the guess")
     found = []
     for J in jacobians:
-        _, sizes, directions = np.linalg.svd(J)
+        _, sizes, directions = np.linalg.svd(J[:, rigid])
         left = directions[int((sizes > INDEPENDENT * sizes.max(initial=0.0)).sum()) :].T
         at: list[int] = []
         mobility, least = left.shape[1], 1.0
         while len(at) < mobility:
-            shares = np.linalg.norm(left[list(actuated)], axis=1)
-            k = actuated[int(np.argmax(shares))]
+            shares = np.linalg.norm(left[own], axis=1)
+            k = own[int(np.argmax(shares))]
             if not shares.max() > INDEPENDENT:
                 break
             least = min(least, float(shares.max()))
@@ -122,6 +126,7 @@ def leaders_among(mechanism: Mechanism, actuated: tuple[int, ...], who: str) -> 
             (mobility, mobility - len(at), -least, tuple(sorted(at)), int(np.linalg.norm(left, axis=1).argmax()))
         )
     mobility, lost, _, leaders, moves = min(found)
+    leaders, moves = tuple(int(rigid[k]) for k in leaders), int(rigid[moves])
     if lost:
         labels = axis_labels(mechanism, 1)
         raise InputError(

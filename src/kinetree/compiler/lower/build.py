@@ -149,8 +149,8 @@ LOWERINGS = ("auto", "unrolled", "rolled")
 CLOSING = ("closure_residual", "closure_jacobian", "closure_bias", "multipliers", "closing_step", "closing_speed")
 """The functions of the equations of loops."""
 RIGID = {
-    "convective_matrix": "inverse_dynamics and bias_torque give the same torques",
-    "regressor": "its torques are not linear in ten numbers per body",
+    "regressor": "its torques are not linear in ten numbers per body; free those of rigid bodies and joints by "
+    "kt.with_free, and differentiate inverse_dynamics with respect to parameters",
     "energy_regressor": "kinetic_energy and potential_energy have its energies",
 }
 """The functions of rigid bodies alone, each with what to say to those who have flexible ones."""

@@ -9,6 +9,9 @@ transmit to the others (dynamics/actuated.py). These joints determine the motion
 they are more than the degrees of freedom, the torques are those of least effort, the sum of `weights` times their
 squares: by joint, one number or one per axis, by default 1, for forces the square of the mechanism's length. With
 `forces`, the springs, dampers and friction of the mechanism itself are compensated too.
+
+With flexible bodies the joints follow the wanted accelerations while the modes move freely, by hybrid dynamics at the
+present modal coordinates.
 """
 
 from __future__ import annotations
@@ -106,7 +109,7 @@ class ComputedTorque:
 
     The gains k and c have the units 1/s^2 and 1/s. With k = w^2 and c = 2 w an error decays without overshoot. Forces
     other than gravity are not compensated, unless `forces` is True. In a closed mechanism, the coordinates and torques
-    are those of the `actuated` joints.
+    are those of the `actuated` joints. Those of flexible bodies are those of the joints, and modes move freely.
     """
 
     k: Any
@@ -136,6 +139,8 @@ class ComputedTorque:
 class FeedForward:
     """tau = ID(q_d, qd_d, qdd_d): the torques of the reference motion, independent of the state.
 
+    Modes of flexible bodies, of which there is no reference, are those of the present state.
+
     In a closed mechanism the reference is that of the `actuated` joints. The others follow by Newton's method from
     the present position, which must be near the motion, such as where a PD keeps it there.
     """
@@ -157,6 +162,11 @@ class FeedForward:
         q, qd, qdd = evaluate_reference(self.reference, now.t, len(places))
         if actuation is None:
             return list(now.inverse_dynamics(q, qd, qdd, forces=self.forces))
+        if now.mechanism.has_flexible and now.mechanism.closures:
+            raise InputError(
+                f"FeedForward: the position of {now.mechanism.name!r}, whose loops pass through flexible bodies, does "
+                "not follow from the actuated joints; use ComputedTorque"
+            )
         if now.mechanism.rolls:
             raise InputError(
                 f"FeedForward: {now.mechanism.name!r} has equations of velocities alone, such as rolling: its position "
@@ -296,22 +306,27 @@ class _Actuation:
                     "reference and the gains are theirs, and the loops move the other joints",
                     path=("actuated",),
                 )
-            if m.has_flexible and not isinstance(controller, PDGravity):
-                raise InputError(
-                    f"{who} on {m.name!r}: no torque in the joints gives flexible bodies such as {m.flexible_name!r} "
-                    "the motion of a reference; use PDGravity, LQR, or FeedForward of the rigid arm with a PD"
-                )
-            return None
+            if not m.has_flexible or isinstance(controller, PDGravity):
+                return None
         if is_long(m):
             raise InputError(f"{who}: actuated= takes mechanisms with unrolled code, and {m.name!r} is too long for it")
-        labels = tuple(locate_joints(now, controller.actuated, who, key="actuated")[1])
+        remedy = () if controller.actuated else ("name the joints to drive by actuated=",)
+        labels = tuple(locate_joints(now, controller.actuated, who, *remedy, key="actuated")[1])
         weights = {k: float(x) ** 2 for k, x in enumerate(loop_units(m)[1])}
         for name, value in controller.weights or ():
             own = entries(m, name, 1)
             if not set(own) <= set(labels):
                 raise InputError(f"{who}: weight of {name!r}, which is not actuated; leave it out", path=("weights",))
             weights |= zip(own, spread(value, len(own), argument("weights", who, "")), strict=True)
-        return cls(labels, frozenset(leaders_among(m, labels, who)), weights, controller.forces)
+        leaders = frozenset(leaders_among(m, labels, who))
+        if m.has_flexible and len(leaders) < len(labels):
+            raise InputError(
+                f"{who} on {m.name!r}, which has flexible bodies such as {m.flexible_name!r}: {len(labels)} actuated "
+                f"degrees of freedom for a motion of {len(leaders)} press against each other through bodies that give "
+                f"way; actuate {len(leaders)}",
+                path=("actuated",),
+            )
+        return cls(labels, leaders, weights, controller.forces)
 
 
 class _Errors:

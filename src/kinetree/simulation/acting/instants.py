@@ -18,6 +18,7 @@ from ...compiler.lower.sweeps import Tree
 from ...dynamics import centered, closed, closure, hybrid, inverse, kinematics, states
 from ...dynamics.actuated import computed_torques
 from ...errors import unknown_name
+from ...model.flexible import with_modal_forces
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND
 from ..closing import close_from_locked, guard_accelerations
@@ -159,8 +160,11 @@ class Instant:
         """Return the torques of actuated joints, of least effort, that give them accelerations; the loops move others.
 
         Accelerations and weights are by degree of freedom. NaN where the actuated joints do not determine the motion.
+        Modes of flexible bodies move freely under their springs and damping, which act without `forces` too.
         """
         state, tau = self._loaded({"q": q, "qd": qd}, forces)
+        if not forces and self.mechanism.has_flexible:
+            state, tau = with_forces(with_modal_forces(self.mechanism), state)
         return computed_torques(self._make(self.mechanism, state | {"tau": tau}), leaders, wanted, weights)
 
     def closed_state(
