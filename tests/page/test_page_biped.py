@@ -38,6 +38,7 @@ def test_a_biped_stands_walks_and_falls(tmp_path):
         page.evaluate("kinetree.store.set({ mode: 'Forward' })")
         heights = {}
         for drive in ("none", "hold"):
+            page.evaluate("kinetree.player.seek(0)")
             page.get_by_role("button", name=drive, exact=True).click()
             page.get_by_role("button", name="Restart").click()
             page.get_by_label("seconds ahead").fill("0.4")

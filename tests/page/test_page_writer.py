@@ -173,6 +173,12 @@ def test_motions_are_those_of_simulate(name, tmp_path):
         page.keyboard.press("f")
         for drive in ("none", "hold"):
             page.get_by_role("button", name=drive, exact=True).click()
+            page.evaluate(
+                """() => {
+                    const f = kinetree.store.get("forward");
+                    kinetree.store.set({ forward: { ...f, target: f.target.map((x) => x + 0.4) } });
+                }"""
+            )
             page.get_by_role("button", name="Restart").click()
             page.get_by_label("seconds ahead").fill("0.5")
             page.get_by_label("seconds ahead").press("Enter")
@@ -181,7 +187,8 @@ def test_motions_are_those_of_simulate(name, tmp_path):
             t, q = states(page, arm)
             assert len(t) == 31
             f = page.evaluate("kinetree.store.get('forward')")
-            held = {"control": kt.PD(f["stiffness"], f["damping"], kt.Hold(f["target"]))} if drive == "hold" else {}
+            rest = np.array(f["target"]) + np.divide(f["weight"], f["stiffness"]) if drive == "hold" else None
+            held = {} if rest is None else {"control": kt.PD(f["stiffness"], f["damping"], kt.Hold(rest))}
             run = kt.simulate(arm, q[0], times=t, dt=1 / 60 / 17 * (1 + 1e-9), method="rk4", **held)
             assert np.ptp(q, axis=0).max() > 0.1
             assert_close(q, run.q, 1e-12, f"{name} with drives: {drive}")

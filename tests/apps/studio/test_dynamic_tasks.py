@@ -68,10 +68,17 @@ def test_an_arm_falls_and_is_held(show):
         computed_ahead(page, 4)
         f = page.evaluate("kinetree.store.get('forward')")
         t, q, qd = motion(page)
-        control = kt.PD(f["stiffness"], f["damping"], kt.Hold(f["target"]))
+        rest = np.array(f["target"]) + np.array(f["weight"]) / f["stiffness"]  # of springs that carry the weight
+        control = kt.PD(f["stiffness"], f["damping"], kt.Hold(rest))
         run = kt.simulate(arm, q[0], times=t, dt=STEP, method="rk4", control=control)
         assert_close(q, run.q, 1e-12, "positions of the hold")
-        assert np.abs(qd[-1]).max() < 0.01
+        assert_close(np.array(f["weight"]), arm.gravity_torque(f["target"]), 1e-14, "weight at the target")
+        target = page.locator("section", has_text="Drives").get_by_label("joint2", exact=True)
+        target.fill("-25")
+        target.press("Enter")
+        computed_ahead(page, 8)
+        _, q, _ = motion(page)
+        assert_close(q[-1], np.radians([35, -25, 0]), 2e-3, "it settles at its target")
 
 
 def test_a_floating_arm_keeps_its_momentum(show):

@@ -11,21 +11,33 @@ function targetsOf(kernel, q) {
   return kernel.coordinates.map((k) => (k < 0 ? 0 : q[k]));
 }
 
-export function drivesOf({ drive, stiffness, damping, torque, target }) {
+export function drivesOf(settings) {
+  const { drive, stiffness, damping, torque } = settings;
   if (drive === "torque") return { torque: Float64Array.from(torque) };
   if (drive !== "hold") return {};
   return {
     stiffness: Float64Array.from(stiffness),
     damping: Float64Array.from(damping),
-    target: Float64Array.from(target),
+    target: Float64Array.from(springTargets(settings)),
   };
 }
 
-// Gains that hold each joint at a position: its inertia there swings at a frequency [rad/s] with a damping ratio.
+// Where the springs of a hold are at rest: so far beyond its targets that they carry the weight there, k (s - q) = g.
+export const springTargets = ({ target, stiffness, weight }) =>
+  target.map((x, k) => (weight && stiffness[k] > 0 ? x + weight[k] / stiffness[k] : x));
+
+// Gains that hold each joint at a position: its inertia there swings at a frequency [rad/s] with a damping ratio, and its
+// spring carries the weight.
 export function heldAt(kernel, q, frequency, ratio) {
   const inertias = kernel.inertias(q);
   const gain = (factor) => Array.from(inertias, (x, k) => (kernel.coordinates[k] < 0 ? 0 : factor * x));
-  return { stiffness: gain(frequency ** 2), damping: gain(2 * ratio * frequency), target: targetsOf(kernel, q) };
+  const weight = kernel.has("gravity_torque") ? kernel.call("gravity_torque", { q }) : inertias.map(() => 0);
+  return {
+    stiffness: gain(frequency ** 2),
+    damping: gain(2 * ratio * frequency),
+    target: targetsOf(kernel, q),
+    weight: Array.from(weight, (x, k) => (kernel.coordinates[k] < 0 ? 0 : x)),
+  };
 }
 
 // Rows of the initial state; setStart(changes, undo) is called with { q } or { qd }.
@@ -92,11 +104,6 @@ export function buildStart(app, setStart) {
 export function buildDrives(app, change) {
   const { model, store, kernel, data } = app;
   const settings = () => store.get("forward");
-  const set = (name, k, x) =>
-    change(
-      { [name]: settings()[name].map((old, j) => (j === k ? x : old)) },
-      `${name} of ${model.velocities[k].label}`,
-    );
   const names = shortLabels(model.velocities.map((v) => v.label));
   const most = (v) => model.joints[v.joint].effort[0] ?? null;
   const torques = model.velocities.map((v, k) =>
@@ -107,7 +114,7 @@ export function buildDrives(app, change) {
       unit: v.effort,
       value: settings().torque[k],
       slider: [-(most(v) ?? 50), most(v) ?? 50],
-      change: (x) => set("torque", k, x),
+      change: (x) => change({ torque: settings().torque.map((old, j) => (j === k ? x : old)) }, `torque of ${v.label}`),
     }),
   );
   const half = (unit) => (unit === "rad" ? Math.PI : data.scene.size);
@@ -124,7 +131,11 @@ export function buildDrives(app, change) {
             model.coordinates[c].lower ?? -half(model.coordinates[c].unit),
             model.coordinates[c].upper ?? half(model.coordinates[c].unit),
           ],
-          change: (x) => set("target", k, x),
+          change: (x) =>
+            change(
+              gains({ target: settings().target.map((old, j) => (j === k ? x : old)) }),
+              `target of ${model.velocities[k].label}`,
+            ),
         }),
   );
   // New gains for the present targets.
@@ -161,6 +172,10 @@ export function buildDrives(app, change) {
     }),
   ];
   const hold = button("Hold here", "targets at the present position", () => change(here(), "hold here"));
+  const carried = el("p", {
+    class: "hint",
+    text: "Springs and dampers, of which the springs also carry the weight that the joints have at their targets.",
+  });
   const rows = el("div", {});
   const tabs = choice(["none", "torque", "hold"], {
     label: "drives",
@@ -185,7 +200,7 @@ export function buildDrives(app, change) {
       ...(drive === "torque"
         ? torques
         : drive === "hold"
-          ? [...masters, el("div", { class: "buttons" }, hold), ...targets.filter(Boolean)]
+          ? [...masters, el("div", { class: "buttons" }, hold), ...targets.filter(Boolean), carried]
           : []),
     );
   };

@@ -1,5 +1,6 @@
 // Forward dynamics of the page as lines of Python and as an experiment file: the same times and steps as in the page.
 
+import { springTargets } from "./forward_controls.js";
 import { fileName, loadLine, ownParameters } from "./names.js";
 import { FRAME, stepsPerFrame } from "./recording.js";
 
@@ -17,7 +18,8 @@ function timesOf(motion, { step }) {
 }
 
 // Gains and targets of the joints that have a coordinate per velocity, and the names of these joints unless all have.
-function held({ model, kernel }, { stiffness, damping, target }) {
+function held({ model, kernel }, settings) {
+  const { stiffness, damping } = settings;
   const kept = (all) => list(all.filter((_, k) => kernel.coordinates[k] >= 0));
   const driven = model.joints.filter(
     (j) => j.v[1] > j.v[0] && kernel.coordinates.slice(j.v[0], j.v[1]).every((c) => c >= 0),
@@ -26,7 +28,7 @@ function held({ model, kernel }, { stiffness, damping, target }) {
   return {
     k: kept(stiffness),
     c: kept(damping),
-    target: kept(target),
+    target: kept(springTargets(settings)),
     joints: driven.length === moving.length ? "" : list(driven.map((j) => JSON.stringify(j.name))),
   };
 }

@@ -37,6 +37,7 @@ export const panel = {
         damping: zeros(),
         torque: zeros(),
         target: zeros(),
+        weight: zeros(), // at the targets
         step: 1,
         ahead: 10,
       },
