@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -42,11 +42,12 @@ def load(
     roots: Iterable[str | Path] = (),
     lenient: bool | None = None,
     contacts: bool = False,
+    arguments: Mapping[str, object] | None = None,
 ) -> System:
     """Return the System of a library name, of a robot of an installed package, or of a file.
 
-    Files are .toml, .urdf, .sdf, .xml (URDF or MJCF) or .csv. "robot:panda" is a robot of example-robot-data or of
-    robot_descriptions, with its meshes.
+    Files are .toml, .urdf, .xacro (with `arguments`), .sdf, .xml (URDF or MJCF) or .csv. "robot:panda" is a robot of
+    example-robot-data or of robot_descriptions, with its meshes.
     For URDF and SDF: base="free" lets the root link float, and `roots` are the folders searched for the package://
     paths of meshes. For URDF, SDF and MJCF: fixed="keep" keeps the children of fixed joints as bodies. MJCF
     requires mujoco; contacts=True reads the contacts of its geoms with planes and height fields of the world. For .toml
@@ -63,7 +64,17 @@ def load(
             raise unknown_name("library mechanism", model, library.names())
         model = library.path(model)
     try:
-        return _system(*read(model, base=base, fixed=fixed, roots=tuple(roots), lenient=lenient, contacts=contacts))
+        return _system(
+            *read(
+                model,
+                base=base,
+                fixed=fixed,
+                roots=tuple(roots),
+                lenient=lenient,
+                contacts=contacts,
+                arguments=arguments,
+            )
+        )
     except RecursionError:
         raise ModelError(
             "a formula is too long or too deeply nested",

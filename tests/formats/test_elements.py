@@ -66,7 +66,8 @@ def test_the_rest_is_reported(source):
         "f.xml:1: text 'words' in <a name='top'>",
     ]
     assert [str(e) for e in source.report.of("suspect")] == [
-        "f.xml:2: <xacro:d> in <a name='top'> is left over from xacro and is not read; expand the file with xacro first"
+        "f.xml:2: <xacro:d> in <a name='top'> is left over from xacro and is not read; "
+        "name it .xacro, or expand the file with xacro first"
     ]
 
 

@@ -332,7 +332,7 @@ def test_quaternion_origin():
         (two_links('<axis xyz="0 0 0"/>'), r"u:2: <axis>: \(0.0, 0.0, 0.0\) has no direction; give numbers such as"),
         (two_links('<axis xyz="1 0"/>'), r"u:2: <axis> attribute 'xyz': 2 numbers in '1 0'; give 3 decimals"),
         (two_links('<origin xyz="0 nan 0"/>'), r"u:2: <origin> attribute 'xyz': 'nan' is not a number"),
-        (two_links('<origin xyz="0 ${h} 0"/>'), r"which is not expanded; expand the file with xacro first"),
+        (two_links('<origin xyz="0 ${h} 0"/>'), r"which is not expanded; name it .xacro, or expand the file"),
         (two_links('<limit lower="1e400"/>'), r"u:2: <limit> attribute 'lower': '1e400' is too large for a double"),
         (two_links('<mimic joint="j"/>'), r"u:2: <mimic> of joint 'j': .*circle|itself"),
         (robot('<link name="a"><inertial/></link>'), r"<inertial>: has no <mass>; add a <mass> to it"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import Advice, ModelError
 from ..model.mechanism import Mechanism
 from .report import Report
 
-KNOWN = ".toml, .urdf, .xml, .sdf or .csv"
+KNOWN = ".toml, .urdf, .xacro, .xml, .sdf or .csv"
 
 
 def read(
@@ -20,8 +21,9 @@ def read(
     roots: tuple[str | Path, ...] = (),
     lenient: bool | None = None,
     contacts: bool = False,
+    arguments: Mapping[str, object] | None = None,
 ) -> tuple[Mechanism, Report]:
-    """Read .toml (native), .urdf, .sdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
+    """Read .toml (native), .urdf, .xacro, .sdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
 
     `base`, `fixed` and `roots` are for URDF and SDF, `fixed` also for MJCF. `lenient` is for .toml and .csv, where it
     overrides the setting in the file; the other formats are always read leniently. `contacts` is for MJCF.
@@ -32,6 +34,8 @@ def read(
         kind = "is a folder" if os.path.isdir(path) else there or "does not exist"
         raise ModelError(f"{kind}", file=_short(str(path)), remedy=f"give the path of a {KNOWN} file")
     suffix = path.suffix.lower()
+    if arguments is not None and suffix not in (".xacro", ".urdf"):
+        raise ModelError("arguments are those of xacro files", file=path, remedy="leave them out")
     if suffix == ".xml" and _is_mjcf(path):
         from .mjcf import read_mjcf
 
@@ -47,10 +51,10 @@ def read(
             file=path,
             remedy="leave it out: .toml files have [[contact]], and kt.contacts_of makes contacts of a URDF's shapes",
         )
-    if suffix in (".urdf", ".xml"):
+    if suffix in (".urdf", ".xacro", ".xml"):
         from .urdf import read_urdf
 
-        return read_urdf(path, base=base, fixed=fixed, roots=roots)
+        return read_urdf(path, base=base, fixed=fixed, roots=roots, arguments=arguments)
     if suffix == ".sdf":
         from .sdf import read_sdf
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -243,18 +243,31 @@ MAX_SHAPES = 10_000
 
 
 def read_urdf(
-    path: str | Path, *, base: str = "fixed", fixed: str = "merge", roots: Sequence[str | Path] = ()
+    path: str | Path,
+    *,
+    base: str = "fixed",
+    fixed: str = "merge",
+    roots: Sequence[str | Path] = (),
+    arguments: Mapping[str, object] | None = None,
 ) -> tuple[Mechanism, Report]:
-    """Return the mechanism of a URDF file and the report of the import, or raise ModelError.
+    """Return the mechanism of a URDF or xacro file and the report of the import, or raise ModelError.
 
     Args:
         path: the file.
         base: "fixed" fixes the root link to the ground, "free" lets it float on a free joint named "root".
         fixed: "merge" merges links connected by fixed joints and keeps their names as frames; "keep" keeps the links.
         roots: folders searched for meshes, in addition to the file's own: packages, or folders of packages.
+        arguments: values of <xacro:arg> by name; they make a .urdf file one of xacro.
     """
-    data = read_bytes(path)
-    return read_urdf_text(data, file=str(path), base=base, fixed=fixed, roots=(Path(path).parent, *roots))
+    data, path = read_bytes(path), Path(path)
+    folders = (path.parent, *roots)
+    if path.suffix.lower() != ".xacro" and arguments is None:
+        return read_urdf_text(data, file=str(path), base=base, fixed=fixed, roots=folders)
+    from .xacro import expand_xacro
+
+    source = Source(str(path), Report(str(path)))
+    robot = expand_xacro(source, parse_xml(data, file=str(path)), path, [Path(r) for r in folders], arguments)
+    return _read_robot(source, robot, base, fixed, folders)
 
 
 def read_urdf_text(
@@ -266,11 +279,16 @@ def read_urdf_text(
     roots: Sequence[str | Path] = (),
 ) -> tuple[Mechanism, Report]:
     """Return the mechanism of a URDF text and the report of the import; `file` is its name in messages."""
+    return _read_robot(Source(file, Report(file)), parse_xml(text, file=file), base, fixed, roots)
+
+
+def _read_robot(
+    source: Source, robot: Element, base: str, fixed: str, roots: Sequence[str | Path]
+) -> tuple[Mechanism, Report]:
     for label, value, known in (("base", base, BASES), ("fixed", fixed, FIXED)):
         if value not in known:
             raise InputError(f"{label} must be one of {', '.join(known)}, not {value!r}")
-    source = Source(file, Report(file))
-    robot = parse_xml(text, file=file)
+    file = source.file
     try:
         parts = _read_parts(source, robot, [Path(r) for r in roots])
         parts = _tree(source, parts, base, fixed)

@@ -171,7 +171,7 @@ class _Builder:
 
 # --- Strict reading of XML elements: each number is checked, and everything that is not read is reported ---
 
-EXPAND = "expand the file with xacro first"
+EXPAND = "name it .xacro, or expand the file with xacro first"
 """The remedy for templates, which are not valid URDF."""
 
 
