@@ -181,8 +181,8 @@ def test_free_bodies(tmp_path):
 def test_what_mjcf_has_no_place_for_is_reported():
     """Write mechanisms with other loops, forces and contacts, and read in the report what is left out."""
     _, report = write_mjcf(kt.load("charmie_torso").mechanism)
-    assert "spring_damper 'spring_5', which acts on the motion" in [e.text for e in report.of("dropped")]
-    assert "7 parts act on the motion and are left out: spring_damper" in str(report)
+    lost = [e.text for e in report.of("dropped")]
+    assert "point_on_line loop 'head_5d', which acts on the motion" in lost
     _, report = write_mjcf(kt.load("mecanum_base").mechanism)
     assert any(e.text.startswith("rolling_rollers loop") for e in report.of("dropped"))
 
@@ -235,3 +235,44 @@ def test_joints_of_massless_bodies_are_joints_of_the_next_body(tmp_path):
     tau = arm.inverse_dynamics(q, qd, qdd)
     assert_close(again.inverse_dynamics(q, qd, qdd), tau, 1e-12 * np.abs(tau).max(), "torques")
     assert_close(again.pose(q, "tool"), arm.pose(q, "tool"), 1e-12, "pose")
+
+
+def test_springs_between_points_are_tendons(tmp_path):
+    """Write springs and dampers between points as straight tendons, and find their forces, here and in MuJoCo."""
+    chain = random_mechanism(["revolute", "prismatic", "revolute"], [-1, 0, 1], 4)
+    numbers = (("stiffness", 30.0), ("damping", 4.0), ("free_length", 0.2), ("preload", 3.0))
+    ends = "ground", chain.bodies[-1].name
+    springs = (ForceElement("s", "spring_damper", *ends, (0.1, 0.3, -0.2), (0.2, -0.1, 0.1), numbers),
+               ForceElement("d", "spring_damper", chain.bodies[0].name, ends[1], coefficients=(("damping", 2.0),)))  # fmt: skip
+    arm = System(replace(chain, forces=springs))
+    text, report = write_mjcf(arm.mechanism)
+    assert not report.of("dropped")
+    again = reread(arm, tmp_path)
+    assert dict(again.mechanism.forces[0].coefficients) == {
+        "stiffness": 30.0,
+        "damping": 4.0,
+        "free_length": 0.2 + 3.0 / 30.0,
+    }
+    q, qd, qdd = np.linspace(0.4, -1.1, 9).reshape(3, 3)
+    tau = arm.inverse_dynamics(q, qd, qdd)
+    assert_close(again.inverse_dynamics(q, qd, qdd), tau, 1e-12 * np.abs(tau).max(), "torques")
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
+    mujoco.mj_inverse(model, data)
+    assert_close(data.qfrc_inverse, tau, 1e-11 * np.abs(tau).max(), "MuJoCo's torques")
+
+
+def test_tendons_that_are_no_springs_are_reported():
+    """Drop tendons around geoms, slack ones and ones without a law, with their names."""
+    body = '<body name="b"><joint name="j"/><geom name="g" size="0.1" mass="1"/><site name="s" pos="1 0 0"/></body>'
+    text = f"""<mujoco><worldbody><site name="w"/>{body}</worldbody><tendon>
+    <spatial name="slack" stiffness="2" damping="1" springlength="0.1 0.3"><site site="w"/><site site="s"/></spatial>
+    <spatial name="idle"><site site="w"/><site site="s"/></spatial><fixed name="f"><joint joint="j" coef="1"/></fixed>
+    <spatial name="around" stiffness="1"><site site="w"/><geom geom="g"/><site site="s"/></spatial></tendon></mujoco>"""
+    mechanism, report = read_mjcf_text(text)
+    assert [(f.name, dict(f.coefficients)) for f in mechanism.forces] == [("slack", {"damping": 1.0})]
+    lost = str(report)
+    assert "the spring of tendon 'slack', which is slack from 0.1 to 0.3 m" in lost
+    assert "the tendon 'idle': it has no spring and no damper" in lost
+    assert "<spatial name='around'> in <tendon>: only straight ones between two sites are read" in lost

@@ -6,7 +6,7 @@ the compiled model, and a report lists every part that was changed or dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -183,7 +183,7 @@ def _mechanism(given: Import, name: str, file: str, fixed: str, contacts: bool) 
         source=file,
         guess=read_guess(given),
         contacts=touching,
-        forces=read_springs(given, joints),
+        forces=[*read_springs(given, joints), *read_tendons(given, carriers)],
         actuators=actuators.values(),
         keyframes=read_keyframes(given, actuators),
         lenient=True,
@@ -192,8 +192,7 @@ def _mechanism(given: Import, name: str, file: str, fixed: str, contacts: bool) 
 
 def _undisturbed(given: Import, joints: list[Joint], bits: Any) -> list[Joint]:
     """Return the joints without damping or friction that the file disables."""
-    damper = bits.mjDSBL_DAMPER if hasattr(bits, "mjDSBL_DAMPER") else bits.mjDSBL_PASSIVE  # before 3.3
-    for key, bit in (("damping", damper), ("friction", bits.mjDSBL_FRICTIONLOSS)):
+    for key, bit in (("damping", _passive(bits, "DAMPER")), ("friction", bits.mjDSBL_FRICTIONLOSS)):
         if given.model.opt.disableflags & bit and any(getattr(j, key) for j in joints):
             joints = [replace(j, **{key: ()}) for j in joints]
             given.report.changed(f"joints have no {key}: the file disables it")
@@ -230,7 +229,7 @@ def read_springs(given: Import, joints: Iterable[Joint]) -> list[ForceElement]:
     """Return the springs of hinges and slides; springs of ball and free joints are reported as dropped."""
     m, bits, own = given.model, given.mujoco.mjtDisableBit, {joint.name: joint for joint in joints}
     stiff = [j for j in range(m.njnt) if m.jnt_stiffness[j] or _has(m, "jnt_stiffnesspoly", j)]
-    off = m.opt.disableflags & (bits.mjDSBL_SPRING if hasattr(bits, "mjDSBL_SPRING") else bits.mjDSBL_PASSIVE)
+    off = m.opt.disableflags & _passive(bits, "SPRING")
     if stiff and off:
         given.report.changed("joints have no springs: the file disables them")
         return []
@@ -249,6 +248,50 @@ def read_springs(given: Import, joints: Iterable[Joint]) -> list[ForceElement]:
             ends = own[name].parent, own[name].child
             spring = ForceElement(free_name(f"{name}_spring", taken), "joint_spring", *ends, coefficients=numbers)
             out.append(spring)
+    return out
+
+
+def read_tendons(given: Import, carriers: Mapping[str, Frame]) -> list[ForceElement]:
+    """Return straight tendons between two sites as springs with dampers; `carriers` has the frames of merged bodies."""
+    m, bits, report = given.model, given.mujoco.mjtDisableBit, given.report
+    out, taken = [], set[str]()
+    no_springs, no_dampers = (m.opt.disableflags & _passive(bits, name) for name in ("SPRING", "DAMPER"))
+    for k in range(m.ntendon):
+        label = m.tendon(k).name
+        name = free_name(label or f"tendon{k + 1}", taken)
+        line = given.prepared.line("spatial", label)
+        for what, present in (
+            ("limit", m.tendon_limited[k]),
+            ("friction", m.tendon_frictionloss[k]),
+            ("armature", _has(m, "tendon_armature", k)),
+            ("nonlinear stiffness", _has(m, "tendon_stiffnesspoly", k)),
+            ("nonlinear damping", _has(m, "tendon_dampingpoly", k)),
+        ):
+            if present:
+                report.dropped(f"the {what} of tendon {name!r}", line)
+        low, high = map(float, m.tendon_lengthspring[k])
+        stiffness, damping = float(m.tendon_stiffness[k]), float(m.tendon_damping[k])
+        stiffness, damping = 0.0 if no_springs else stiffness, 0.0 if no_dampers else damping
+        if stiffness and low != high:
+            report.dropped(f"the spring of tendon {name!r}, which is slack from {low:g} to {high:g} m", line)
+            stiffness = 0.0
+        if not stiffness and not damping:
+            report.dropped(f"the tendon {name!r}: it has no spring and no damper", line)
+            continue
+        ends = []
+        for at in range(m.tendon_adr[k], m.tendon_adr[k] + 2):
+            site = int(m.wrap_objid[at])
+            body = int(m.site_bodyid[site])
+            placement = given.placement(body, m.site_pos[site])
+            frame = carriers.get(given.bodies[body])
+            ends.append((frame.body, compose(frame.placement, placement)) if frame else (given.bodies[body], placement))
+        (one, a), (two, b) = ends
+        if one == two:
+            report.dropped(f"the tendon {name!r}: both its ends are on {one!r}", line)
+            continue
+        numbers = (("stiffness", stiffness), ("damping", damping), ("free_length", low if stiffness else 0.0))
+        coefficients = tuple(x for x in numbers if x[1])
+        out.append(ForceElement(name, "spring_damper", one, two, a.translation, b.translation, coefficients))
     return out
 
 
@@ -331,6 +374,11 @@ def _velocities(type_: int, qpos: Any, qvel: object) -> tuple[float, ...]:
         R = np.array(rotation_of_quaternion(np.asarray(qpos[3:]) / np.linalg.norm(qpos[3:])), dtype=float)
         x = np.concatenate([x[3:], R.T @ x[:3]])
     return tuple(map(float, x))
+
+
+def _passive(bits: Any, name: str) -> int:
+    """Return the bit that disables springs or dampers; before version 3.3 both had one."""
+    return int(getattr(bits, f"mjDSBL_{name}") if hasattr(bits, f"mjDSBL_{name}") else bits.mjDSBL_PASSIVE)
 
 
 def _has(m: object, array: str, at: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -48,6 +49,7 @@ def write_mjcf(mechanism: Mechanism) -> tuple[str, Report]:
     bodies, joints, forces = resolve_parts((m.bodies, m.joints, m.forces), values)
     names = {b.name: _body_name(m, b.name, report) for b in m.bodies}
     springs = _springs(m, forces, report)
+    tendons = [tendon for f in forces if (tendon := _tendon(f, report)) is not None]
     joint_names = {j.name for j in joints}
     chains = [in_series(j, _kept(j), joint_names, report, "MJCF") for j in joints]
     children: dict[str, list[int]] = {}
@@ -59,6 +61,9 @@ def write_mjcf(mechanism: Mechanism) -> tuple[str, Report]:
     loops = [loop for loop in resolve_parts(m.loops, values) if _closes(loop, report)]
     for site in (site for loop in loops for equality in _equalities_of(loop) for site in equality[2:]):
         sites.setdefault(site.body, []).append(site)
+    for tendon in tendons:
+        for site in tendon.sites:
+            sites.setdefault(site.body, []).append(site)
     _note_lost(m, [j for chain in chains for j in chain.joints], report)
     order: list[int] = []  # of the joints in the file
     lines = [
@@ -100,7 +105,7 @@ def write_mjcf(mechanism: Mechanism) -> tuple[str, Report]:
         stack.append(f"{indent}</body>")
         stack += [(n, inner) for n in reversed(children.get(body.name, ()))]
     couplings = [*resolve_parts(m.couplings, values), *(c for chain in chains for c in chain.couplings)]
-    lines += ["  </worldbody>", *_equalities(loops, couplings, report), *_actuators(m, report)]
+    lines += ["  </worldbody>", *_equalities(loops, couplings, report), *_tendons(tendons), *_actuators(m, report)]
     lines += [*_keyframes(m, [joints[k] for k in order], report), "</mujoco>", ""]
     return commented("\n".join(lines), report), report
 
@@ -125,7 +130,9 @@ def _springs(m: Mechanism, forces: Sequence[ForceElement], report: Report) -> di
     out = {}
     carried = {j.child: joint_kinds.kind(j.kind) for j in m.joints}
     for force in forces:
-        if force.kind != "joint_spring" or carried[force.body_b].QUATERNION is not None:
+        if force.kind != "joint_spring":
+            continue
+        if carried[force.body_b].QUATERNION is not None:
             report_acting(report, f"{force.kind} {force.name!r}")
             continue
         numbers = dict(force.coefficients)
@@ -133,6 +140,43 @@ def _springs(m: Mechanism, forces: Sequence[ForceElement], report: Report) -> di
             if stiffness := numbers.get(f"stiffness_{n}", 0.0):
                 out[force.body_b, n] = plain_number(stiffness), plain_number(numbers.get(f"rest_{n}", 0.0))
     return out
+
+
+@dataclass(frozen=True)
+class _Tendon:
+    """A straight spring with a damper between two sites."""
+
+    name: str
+    sites: tuple[Frame, Frame]
+    stiffness: float
+    damping: float
+    length: float
+
+
+def _tendon(force: ForceElement, report: Report) -> _Tendon | None:
+    """Return the tendon of a spring and damper between two points; None for other forces, which are reported."""
+    if force.kind == "joint_spring":
+        return None
+    numbers = {key: plain_number(x) for key, x in force.coefficients}
+    stiffness, preload = numbers.get("stiffness", 0.0), numbers.get("preload", 0.0)
+    length = numbers.get("free_length", 0.0) + (preload / stiffness if stiffness else 0.0)
+    if force.kind != "spring_damper" or length < 0.0 or (preload and not stiffness):
+        report_acting(report, f"{force.kind} {force.name!r}")
+        return None
+    ends = (("a", force.body_a, force.point_a), ("b", force.body_b, force.point_b))
+    one, two = (Frame(f"{force.name}_{end}", body, Placement(point)) for end, body, point in ends)
+    return _Tendon(force.name, (one, two), stiffness, numbers.get("damping", 0.0), length)
+
+
+def _tendons(tendons: Sequence[_Tendon]) -> Iterator[str]:
+    if not tendons:
+        return
+    yield "  <tendon>"
+    for x in tendons:
+        law = f'stiffness="{_text([x.stiffness])}" damping="{_text([x.damping])}" springlength="{_text([x.length])}"'
+        inner = "".join(f"<site site={quoteattr(site.name)}/>" for site in x.sites)
+        yield f"    <spatial name={quoteattr(x.name)} {law}>{inner}</spatial>"
+    yield "  </tendon>"
 
 
 def _closes(loop: Loop, report: Report) -> bool:

@@ -23,7 +23,7 @@ MAX_COPIES = 50_000
 MAX_MESHES = 256 * 2**20
 """Largest size of all meshes together [bytes], to bound memory."""
 
-SECTIONS = ("compiler", "option", "default", "asset", "worldbody", "equality", "actuator", "keyframe")
+SECTIONS = ("compiler", "option", "default", "asset", "worldbody", "equality", "actuator", "keyframe", "tendon")
 ASSETS = ("mesh", "material")
 EQUALITIES = ("connect", "weld", "joint")
 PAIRS = ("pair", "exclude")
@@ -128,7 +128,19 @@ def _section(source: Source, section: Element, contacts: bool, fields: frozenset
         own = [c for c in section.children if c.tag == "hfield" and c.attributes.get("name") in fields]
         source.rest(section, section.attributes, (*known[section.tag], *(["hfield"] if own else [])))
         return _with(section, [c for c in section.children if c.tag in known[section.tag] or c in own])
+    if section.tag == "tendon":
+        return _springs(source, section)
     return _body(source, section, fields) if section.tag == "worldbody" else section
+
+
+def _springs(source: Source, section: Element) -> Element:
+    """Return a section of tendons with those that run straight from one site to another; others are dropped."""
+    kept = [x for x in section.children if x.tag == "spatial" and [y.tag for y in x.children] == ["site", "site"]]
+    for x in section.children:
+        if x not in kept:
+            what = f"{describe_element(x)} in <tendon>: only straight ones between two sites are read"
+            source.report.dropped(what, x.line)
+    return _with(section, kept)
 
 
 def _body(source: Source, body: Element, fields: frozenset[str]) -> Element:
