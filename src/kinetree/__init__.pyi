@@ -5,7 +5,7 @@ from .analysis.equilibrium import equilibrium as equilibrium
 from .analysis.identification.base_parameters import BaseParameters as BaseParameters
 from .analysis.identification.excitation import Excitation as Excitation
 from .analysis.identification.excitation import excitation as excitation
-from .analysis.identification.identify import Identification as Identification
+from .analysis.identification.identified import Identification as Identification
 from .analysis.identification.identify import identify as identify
 from .analysis.identification.recordings import Recording as Recording
 from .apps.lessons import lesson as lesson

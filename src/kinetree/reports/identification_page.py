@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .._support.tables import cell_text
-from ..analysis.identification.identify import Identification
+from ..analysis.identification.identified import Identification
 from .page_parts import Curve, chart, report_html, section, table, write_page
 
 

@@ -140,6 +140,72 @@ def test_dates_and_decimal_commas(tmp_path):
 HEAD = ",".join(["t", *names("q{}"), *names("tau{}")])
 
 
+def test_commanded_currents_where_nothing_is_measured(tmp_path):
+    """Read commanded currents and say so, but not beside measured ones."""
+    head = ["timestamp", *names("actual_q_{}", 0), *names("target_current_{}", 0), *names("target_moment_{}", 0)]
+    rows = np.c_[T, NOISY, TAU / GAINS, 0.8 * TAU]
+    path = written(tmp_path, ",".join(head[:13]), rows[:, :13])
+    findings = same(path, tau=TAU / GAINS, what="current")
+    assert findings == ["log.csv: currents are read from 'target_current_0' and so on: nothing measured is there"]
+    both = written(tmp_path, ",".join(head).replace("target_current", "actual_current"), rows)
+    assert same(both, tau=TAU / GAINS, what="current") == []
+
+
+def test_names_without_a_quantity(tmp_path):
+    """Read positions by the names of axes alone, and torques by their unit, and say so."""
+    head = ";".join(["Time", *names("AXIS_ACT.A{}"), *names("T_{}[Nm]")])
+    findings = same(written(tmp_path, head, np.c_[T, NOISY, TAU], ";"))
+    assert findings == [
+        "log.csv: positions are read from 'AXIS_ACT.A1' and so on: no other name tells",
+        "log.csv: torques are read from 'T_1[Nm]' and so on: by their unit",
+    ]
+
+
+def test_cells_with_lists_and_words(tmp_path):
+    """Read lists of numbers, joints in the order of a list of their names, and rows with the words of a state."""
+    order = [2, 0, 1, 5, 4, 3]
+    listed = "[" + ", ".join(f"'{ARM.joints[k].name}'" for k in order) + "]"
+
+    def row(t, q, tau) -> str:
+        cells = [" ".join(f"{x[k]:.8g}" for k in order) for x in (q, tau)]
+        return f'{t:.3f},"{listed}","[{cells[0]}]","({cells[1].replace(" ", ", ")})",RUNNING'
+
+    lines = [row(*x) for x in zip(T, NOISY, TAU, strict=True)]
+    lines[7] = lines[7].replace(" ", "\n ", 8)  # long lists of NumPy go over several lines
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["time,name,position,effort,state", *lines]))
+    assert same(path) == []
+    lines[9] = lines[9].replace("[", "[0.5 ", 2).replace("0.5 '", "'")  # seven entries
+    path.write_text("\n".join(["time,name,position,effort,state", *lines]))
+    findings: list[str] = []
+    assert len(read_log(path, ARM, findings).t) == len(T) - 1
+    assert findings == ["log.csv: 1 rows have no time; they are left out"]
+
+
+def test_tables_of_spreadsheets(tmp_path):
+    """Read UTF-16 with tabs, an index without a name, and degrees by their sign."""
+    head = "\t".join(["", "Time (s)", *names("Joint {} Angle (\N{DEGREE SIGN})"), *names("Joint {} Torque (Nm)")])
+    rows = np.c_[np.arange(len(T)), T, np.degrees(NOISY), TAU]
+    text = "\r\n".join([head, *("\t".join(f"{x:.9g}" for x in row) for row in rows)])
+    path = tmp_path / "log.csv"
+    path.write_bytes(text.encode("utf-16"))
+    assert same(path) == []
+
+
+def test_rounded_times_and_times_out_of_order(tmp_path):
+    """Spread times that are rounded to more than a step, or that tremble by more than a step."""
+    t = np.arange(len(T)) * 0.008
+    findings = same(written(tmp_path, HEAD, np.c_[np.round(t, 2), NOISY, TAU], fmt="%.9g"), t=t, tol=1e-3)
+    assert findings == ["log.csv: 800 rows repeat the time of the row before; times are spread evenly"]
+    jitter = T + 0.004 * np.random.default_rng(5).normal(size=len(T))
+    back = (np.diff(jitter) < 0.0).sum()
+    findings: list[str] = []
+    found = read_log(written(tmp_path, HEAD, np.c_[jitter, NOISY, TAU], fmt="%.9g"), ARM, findings)
+    assert findings == [f"log.csv: {back} times are before those of the row before; times are spread evenly"]
+    assert_close(np.diff(found.t), np.full(len(T) - 1, 0.01), 1e-5, "steps")
+    assert_close(found.q, NOISY, 1e-5, "rows")
+
+
 def test_coarse_and_trembling_times(tmp_path):
     """Spread times that repeat, and take even steps where stamps tremble."""
     findings = same(written(tmp_path, HEAD, np.c_[np.floor(T * 20.0) / 20.0, NOISY, TAU], fmt="%.9g"), t=T)
@@ -221,6 +287,55 @@ def test_currents_without_gains():
     assert_close(found.relative_residuals, plain().relative_residuals, 0.02, "residuals")
     milli = identified(current=TAU / GAINS * 1e3)
     assert_close(milli.relative_residuals, plain().relative_residuals, 0.02, "residuals of mA")
+
+
+def test_what_currents_alone_say_of_gains():
+    """Give ratios of gains with intervals that hold the true ones, and name gains that rest on the model."""
+    found = identified(current=TAU / GAINS)
+    ratios = found.estimated_gains.ratios
+    true = GAINS / GAINS[ratios.reference]
+    assert found.joints[ratios.reference] == "joint2"  # under the most gravity
+    assert_close(
+        np.abs(ratios.values / true - 1.0) / np.maximum(ratios.widths, 1e-300), np.ones(N), 1.0, "in intervals"
+    )
+    assert (ratios.widths <= ratios.alone * (1.0 + 1e-9)).all()
+    assert ratios.alone[[0, 2]].max() < 0.1 < ratios.alone[5]
+    assert f"the log alone does not determine the gains of {', '.join(found.joints[k] for k in ratios.weak())}:" in str(
+        found
+    )
+    assert "ratio to joint2" in str(found) and "by the log alone" in str(found)
+    known = identified(current=TAU / GAINS, gains=GAINS)
+    assert known.estimated_gains is None and "ratio" not in str(known)
+
+
+def test_the_verdict_is_that_of_held_out_data():
+    """Say whether held-out torques confirm the model, and name the joints where they do not."""
+    assert plain().verdict.startswith("validated: residuals of held-out torques are ")
+    other = TAU.copy()
+    other[3000:, 3] = RNG.normal(size=1000)
+    assert "not validated: residuals of held-out torques are joint4 " in str(identified(tau=other))
+    assert identified(tau=TAU, validation=0.0).verdict == "not validated: no data were held out"
+
+
+def test_joints_in_the_order_of_their_names():
+    """Find that joints of a log are sorted by name, as robot systems do, and read them so."""
+    two = kt.load("planar_2r")
+    labels = dict(zip((j.name for j in two.joints), ("shoulder", "elbow"), strict=True))
+    arm = kt.System(replace(two.mechanism, joints=tuple(replace(j, name=labels[j.name]) for j in two.joints)))
+    q, qd, qdd = (x[:, :2] for x in (Q, QD, QDD))
+    tau = 1.2 * arm.inverse_dynamics(q, qd, qdd) + 0.3 * qd + 0.02 * RNG.normal(size=q.shape)
+    log = kt.Recording(T, q[:, ::-1], tau=tau[:, ::-1])
+    found = kt.identify(arm, log, validation=log, **OPTIONS)
+    assert found.findings[0].startswith("joints of the log are in the order of their names, elbow, shoulder, by which ")
+    assert found.relative_residuals.max() < 0.05
+    assert_close(found.validation[0].measured.std(axis=0), tau.std(axis=0), 0.02, "joints")
+
+
+def test_rounded_positions_of_a_periodic_motion():
+    """Find the motion below the noise of rounding, whose spectrum has lines where a motion repeats."""
+    found = identified(q=np.round(np.degrees(Q), 2) * np.pi / 180.0, tau=TAU)
+    assert max(x for x in found.cutoffs if x is not None) < 10.0
+    assert found.relative_residuals.max() < 0.1  # 0.078, and 0.043 with the noise that is not rounded
 
 
 def test_torques_of_motors_before_gears():

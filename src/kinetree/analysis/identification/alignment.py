@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +13,12 @@ import numpy as np
 from ...algebra.arrays import Numbers
 from ...dynamics.regressor import COUNT
 from ...errors import InputError
-from ...model.axes import axis_names
+from ...model.axes import axis_labels, axis_names
 from ...runtime.compiled import CompiledMechanism
 from .base_parameters import BaseParameters
 from .equations import Measured, Rows, stacked
 from .estimates import Indices
+from .recordings import Recording
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,11 +47,17 @@ NEAR_MODEL = 0.05
 TRIED_TIMES, POOR, CLEARLY = 300, 0.01, 0.75
 """Times by which signs and zeros of positions are tried; the relative residual above which they are; the factor by
 which the residual must fall."""
+ORDERED = 1.5
+"""The factor by which residuals of joints by themselves must fall for another order of joints."""
 LOSSY = 0.3
 """The correlation of current and speed from which friction dominates, so that a drive must deliver power."""
 KNOWN_GAIN, MODEL_ERROR, GUESS = 4.0, 0.1, 0.3
 """Deviations by which a gain must differ from zero to be known from the model, the error of the model's torques in
 parts of them, and that of a gain that is taken from other joints."""
+UNKNOWN_RATIO, WEAK_RATIO = 1.0, 0.2
+"""Half widths of the intervals of ratios of gains by the currents alone, in parts of them, from which they count as
+unknown, and from which the model decides, whose torques count as right to a tenth."""
+INTERVAL = 1.96
 NOISELESS = 1e-9
 """Residuals below this part of the torques are rounding errors, in which there is no delay to be found."""
 
@@ -111,10 +118,41 @@ def found_delays(rows: Sequence[Rows], gains: Numbers, longest: float, step: flo
 
 
 @dataclass(frozen=True)
+class Ratios:
+    """Gains in parts of that of a `reference` joint [m], and the half widths of their 95 % intervals in parts of them.
+
+    `widths` are those of the estimate, in which the model's torques count as right to a tenth; `alone` are those by
+    the currents without the model.
+    """
+
+    reference: int
+    values: Numbers
+    widths: Numbers
+    alone: Numbers
+
+    def heads(self, joints: Sequence[str]) -> tuple[str, str]:
+        """Return the heads of columns of a table."""
+        return f"ratio to {joints[self.reference]}", "by the log alone"
+
+    def cells(self, k: int) -> tuple[str, str]:
+        """Return the ratio of a joint with its interval, and the interval without the model, as texts."""
+        if k == self.reference:
+            return "1", ""
+        own = self.alone[k]
+        alone = "unknown" if own > UNKNOWN_RATIO else f"+/- {100.0 * own:.2g} %"
+        return f"{self.values[k]:.4g} +/- {100.0 * self.widths[k]:.2g} %", alone
+
+    def weak(self) -> list[int]:
+        """Return the joints whose gains rest on the model more than on the currents."""
+        return [k for k, x in enumerate(self.alone) if x > WEAK_RATIO]
+
+
+@dataclass(frozen=True)
 class Gains:
     """Torques per unit of current [m], their deviations, and the covariance of base parameters beside them.
 
-    Gains are `anchored` to the model's masses where no load is known; those of `guessed` joints are of others.
+    Gains are `anchored` to the model's masses where no load is known; those of `guessed` joints are of others. Currents
+    then determine `ratios` alone.
     """
 
     values: Numbers
@@ -122,6 +160,7 @@ class Gains:
     covariance: Numbers
     anchored: bool
     guessed: tuple[int, ...] = ()
+    ratios: Ratios | None = None
 
 
 def model_gains(
@@ -212,8 +251,33 @@ def found_gains(
     freedom = len(current) / max(len(current) - len(step), 1)
     values = 1.0 / inverse
     spread = np.sqrt(np.diagonal(covariance)[W.shape[1] :] * freedom) * values**2
-    return Gains(values, spread, covariance[: W.shape[1], : W.shape[1]] * freedom, anchored,
-                 () if prior is None or not anchored else prior[2])  # fmt: skip
+    p = W.shape[1]
+    own = covariance[p:, p:] * freedom / np.outer(inverse, inverse)
+    ratios = _ratios(values, own, J[: len(current), :p], J[: len(current), p:] * inverse, freedom) if anchored else None
+    return Gains(values, spread, covariance[:p, :p] * freedom, anchored,
+                 () if prior is None or not anchored else prior[2], ratios)  # fmt: skip
+
+
+def _ratios(values: Numbers, covariance: Numbers, B: Numbers, C: Numbers, freedom: float) -> Ratios | None:
+    """Return ratios of gains [m] with the covariance of their logarithms.
+
+    B and C are the derivatives of currents by base parameters and by logarithms of gains, in deviations of the noise:
+    what is left of C beside B is the information of the currents alone, in which a common factor has no part.
+    """
+    count = len(values)
+    if count < 2:
+        return None
+    sizes = np.maximum(np.linalg.norm(B, axis=0), 1e-300)
+    C = C - (B / sizes) @ np.linalg.lstsq(B / sizes, C, rcond=None)[0]
+    information = C.T @ C / freedom
+    r = int(np.argmax(np.diagonal(information)))
+    others = [k for k in range(count) if k != r]
+    alone = np.zeros(count)
+    floor = 1e-8 * np.eye(count - 1)  # of intervals that are reported as unknown
+    alone[others] = np.sqrt(np.diagonal(np.linalg.inv(information[np.ix_(others, others)] + floor)))
+    d = np.diagonal(covariance)
+    widths = np.sqrt(np.maximum(d + d[r] - 2.0 * covariance[r], 0.0))
+    return Ratios(r, values / values[r], INTERVAL * widths, INTERVAL * alone)
 
 
 def found_signs(
@@ -360,6 +424,43 @@ def found_positions(
     for k in np.flatnonzero(zero).tolist():
         findings.append(f"{labels[k]} has its zero {math.degrees(zero[k]):.0f} degrees from that of the model")
     return sign, zero
+
+
+def found_order(measured: Measured, recordings: Sequence[Recording], rows: list[Rows], findings: list[str]) -> Measured:
+    """Return how recordings are read: with their joints in the order of the model, or in that of their names.
+
+    Programs such as robot systems sort joints by name. Where this is another order, it is tried: each joint by itself,
+    with any parameters, so that neither gains nor signs have a part in it.
+    """
+    system, labels = measured.system, axis_labels(measured.system.mechanism, 1)
+    order = np.argsort(np.argsort(labels))
+    if system.closures or system.nq != system.nv or (order == np.arange(len(labels))).all():
+        return measured
+    before = _alone(rows)
+    if before <= POOR:
+        return measured
+    other = replace(measured, order=tuple(order.tolist()))
+    after = _alone(other.rows(recordings, "recording", []))
+    if after * ORDERED >= before:
+        return measured
+    findings.append(
+        f"joints of the log are in the order of their names, {', '.join(sorted(labels))}, by which residuals fall by a "
+        f"factor of {before / after:.1f}; they are read so"
+    )
+    return other
+
+
+def _alone(rows: Sequence[Rows]) -> float:
+    """Return the geometric mean of relative residuals of joints, each with parameters of its own."""
+    out = []
+    for k in range(rows[0].W.shape[1]):
+        W = np.concatenate([r.W[r.use[:, k], k] for r in rows])
+        effort = np.concatenate([r.raw[r.use[:, k], k] for r in rows])
+        sizes = np.linalg.norm(W, axis=0)
+        W = W[:, sizes > 0.0] / sizes[sizes > 0.0]
+        left = effort - W @ np.linalg.lstsq(W, effort, rcond=UNDETERMINED)[0]
+        out.append(np.linalg.norm(left) / max(np.linalg.norm(effort), 1e-300))
+    return float(np.exp(np.mean(np.log(np.maximum(out, NOTHING)))))
 
 
 def notice_swapped(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ ORDER = 6
 """The order of the low-pass filter, which runs forward and backward: it leaves 1 - 2e-5 at 0.4 of the cutoff."""
 ABOVE_NOISE = 10.0
 """The amplitude of a signal, in parts of the median amplitude of its noise, up to which frequencies are kept."""
+MEDIAN = 0.83
+"""The median amplitude of white noise in parts of the root of its mean power."""
 MARGIN = 2.5
 """The chosen cutoff in parts of the highest frequency above the noise, so that the filter keeps the motion."""
 NYQUIST = 0.8
@@ -55,13 +57,14 @@ def derivatives(t: Numbers, x: Numbers) -> tuple[Numbers, Numbers]:
 def chosen_cutoff(q: Numbers, rate: float) -> float:
     """Return the frequency [Hz] up to which positions [n, k] exceed their noise, with a margin.
 
-    The noise is the median amplitude in the upper half of the spectrum, which motions of machines leave to it.
+    The noise is the mean power of the upper half of the spectrum, which motions of machines leave to it. A median would
+    miss that of rounded positions in a periodic motion, which stands in lines.
     """
     n = len(q)
     t = np.arange(n)[:, None]
     line = q[0] + (q[-1] - q[0]) * t / (n - 1)  # ends that differ would have a spectrum of their own
     spectrum = np.abs(np.fft.rfft((q - line) * np.hanning(n)[:, None], axis=0))
-    noise = np.median(spectrum[len(spectrum) // 2 :], axis=0)
+    noise = MEDIAN * np.sqrt(np.mean(spectrum[len(spectrum) // 2 :] ** 2, axis=0))
     frequencies = np.fft.rfftfreq(n, 1.0 / rate)
     above = spectrum > ABOVE_NOISE * np.maximum(noise, 1e-12 * spectrum.max())
     highest = max((float(frequencies[np.flatnonzero(column)[-1]]) for column in above.T if column.any()), default=0.0)
@@ -156,13 +159,17 @@ class Rows:
 
 @dataclass(frozen=True)
 class Measured:
-    """How recordings become equations: the system, its base parameters, and the joints whose torques are measured."""
+    """How recordings become equations: the system, its base parameters, and the joints whose torques are measured.
+
+    The `order` has the column of each joint, if that is not the order of the model.
+    """
 
     system: CompiledMechanism
     base: BaseParameters
     driven: list[int]
     cutoff: float | None
     longest_delay: float
+    order: tuple[int, ...] = ()
 
     def rows(
         self, data: Sequence[Recording], what: str, findings: list[str], frame: tuple[Numbers, Numbers] | None = None
@@ -172,6 +179,8 @@ class Measured:
         for k, recording in enumerate(data):
             which = recording.name or (what if len(data) == 1 else f"{what} {k + 1}")
             known = checked(self.system.mechanism, recording, which)
+            if self.order:
+                known = _changed(known, lambda x: x[:, list(self.order)])
             if frame is not None:
                 known = _turned(known, *frame)
             for piece in pieces(known, which, findings):
@@ -260,8 +269,14 @@ class Measured:
 
 def _turned(x: Recording, sign: Numbers, zero: Numbers) -> Recording:
     """Return a recording with other signs and zeros of positions; torques belong to the new signs."""
-    rest = {n: sign * y for n in ("qd", "qdd", "tau", "current") if (y := getattr(x, n)) is not None}
-    return replace(x, q=sign * x.q + zero, **rest)
+    turned = _changed(x, lambda y: sign * y)
+    return replace(turned, q=turned.q + zero)
+
+
+def _changed(x: Recording, change: Callable[[Numbers], Numbers]) -> Recording:
+    """Return a recording with all columns of joints changed alike."""
+    names = ("q", "qd", "qdd", "tau", "current")
+    return replace(x, **{n: change(y) for n in names if (y := getattr(x, n)) is not None})
 
 
 def saturated(effort: Numbers) -> NDArray[np.bool_]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,6 @@ from numpy.typing import ArrayLike
 
 from ... import joints as joint_kinds
 from ..._support.checks import number, positive, real_array
-from ..._support.pictures import picture
-from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...dynamics.regressor import COUNT
 from ...errors import InputError
@@ -26,19 +23,19 @@ from .alignment import (
     Gains,
     found_delays,
     found_gains,
+    found_order,
     found_positions,
     found_signs,
     model_gains,
     notice_swapped,
 )
 from .base_parameters import BaseParameters, base_parameters
-from .columns import column_names, dynamic_parameters, regressor
+from .columns import column_names, dynamic_parameters
 from .consistency import (
     FITS,
     POSITIVE,
     PointMasses,
     Target,
-    margins,
     parameters_of,
     point_masses,
     pseudo_inertia,
@@ -47,10 +44,11 @@ from .consistency import consistent as consistent_parameters
 from .equations import Measured, Rows, stacked
 from .estimates import Estimate, estimate, held
 from .estimates import undetermined as unknown_parameters
+from .identified import CONFIDENCE, Fit, Identification, relative_residuals
 from .recordings import Data, recordings_of
 
 if TYPE_CHECKING:
-    from ..loops.loads import Flags
+    pass
 
 DEFAULT_COLUMNS = ("viscous", "coulomb", "offset", "armature")
 OTHER_SIZE = 4.0
@@ -60,138 +58,6 @@ VALIDATION = 0.25
 LONGEST_DELAY = 0.1
 CONDITION = 1e4
 """The condition of the scaled columns above which the motion is reported as a poor excitation."""
-CONFIDENCE = 1.959963984540054
-"""The half width of the 95 % interval of a normal distribution, in standard deviations."""
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Measured torques of a set of data [n, m] at times t [n], by piece, and those of the identified parameters.
-
-    `use` [n, m] is false where a joint rests, so that friction may be anything up to its bound, or a drive is at its
-    limit; there is no residual of the model there.
-    """
-
-    name: str
-    t: Numbers
-    measured: Numbers
-    predicted: Numbers
-    use: Flags
-
-    @property
-    def residual(self) -> Numbers:
-        """The difference, measured less predicted [n, m]."""
-        return self.measured - self.predicted
-
-
-@dataclass(frozen=True, repr=False)
-class Identification(Displayed):
-    """Identified parameters of a mechanism.
-
-    `estimate` [b] are the base parameters of least squares with their standard `deviations` and 95 % `intervals`
-    [b, 2]. `parameters` [p] are all parameters, physically consistent if `consistent` is not None, in the order of
-    `base.names`. `training` and `validation` have measured and predicted torques of the measured joints by piece;
-    predictions are those of `parameters`. `noise` [m] are the deviations of residuals, `delays` [m] those of torques
-    behind the motion [s], and `gains` [m] the torques per unit of current, None if torques were given. `findings` are
-    sentences about the data. `system` is the mechanism with the identified parameters, and `point_masses` are masses
-    and points that move like its bodies, of the fit "points".
-    """
-
-    base: BaseParameters
-    estimate: Numbers
-    deviations: Numbers
-    covariance: Numbers
-    parameters: Numbers
-    system: Any
-    joints: tuple[str, ...]
-    units: tuple[str, ...]
-    training: tuple[Fit, ...]
-    validation: tuple[Fit, ...]
-    noise: Numbers
-    delays: Numbers
-    condition: float
-    method: str
-    consistent: str | None
-    cutoffs: tuple[float | None, ...] = ()
-    gains: Numbers | None = None
-    gain_deviations: Numbers | None = None
-    findings: tuple[str, ...] = ()
-    point_masses: tuple[PointMasses, ...] = ()
-
-    @property
-    def intervals(self) -> Numbers:
-        """The 95 % confidence intervals of the base parameters [b, 2]."""
-        half = CONFIDENCE * self.deviations
-        return np.stack([self.estimate - half, self.estimate + half], axis=-1)
-
-    @property
-    def margins(self) -> Numbers:
-        """The least eigenvalue of each body's pseudo-inertia, in parts of its largest: negative if impossible."""
-        return margins(self.parameters, len(self.system.bodies))
-
-    @property
-    def relative_residuals(self) -> Numbers:
-        """The root of the mean square of held-out residuals of each joint, in parts of that of its torques [m]."""
-        return _relative(self.validation or self.training)
-
-    @property
-    def training_residuals(self) -> Numbers:
-        """The same of the data from which the parameters were estimated [m]."""
-        return _relative(self.training)
-
-    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Numbers:
-        """Return the torques of the measured joints [..., m] for a motion, friction and offsets included."""
-        Y = regressor(self.system, q, qd, qdd, columns=self.base.columns, actuated=self.base.actuated)
-        driven = dofs(self.system.mechanism, self.joints)
-        return (Y @ self.parameters)[..., driven]
-
-    def noting(self, findings: Iterable[str]) -> Identification:
-        """Return the same result with further findings before its own."""
-        return replace(self, findings=(*findings, *self.findings))
-
-    def report(self, path: str | Path) -> Any:
-        """Write a report as a page of HTML, with charts of torques and residuals of each joint; return the path."""
-        return picture("identification_report")(self, path)
-
-    def display(self) -> list[str | Table]:
-        """Return what was found in the data, residuals by joint, and the base parameters."""
-        fit = "as estimated, not checked" if self.consistent is None else f"consistent ({self.consistent})"
-        n = sum(len(f.t) for f in self.training)
-        held = sum(len(f.t) for f in self.validation)
-        text = (
-            f"{self.base.mechanism}: {len(self.base)} base parameters from {n} samples ({self.method}), "
-            f"{held} samples held out; condition {self.condition:.3g}; parameters {fit}"
-        )
-        heads = (
-            "joint",
-            "unit",
-            "noise",
-            "residual",
-            "held out",
-            "delay",
-            *(("gain",) if self.gains is not None else ()),
-        )
-        rows = []
-        for k, joint in enumerate(self.joints):
-            parts = (f"{100 * x[k]:.2f} %" for x in (self.training_residuals, self.relative_residuals))
-            more = () if self.gains is None else (float(self.gains[k]),)
-            rows.append((joint, self.units[k], float(self.noise[k]), *parts, f"{1e3 * self.delays[k]:.2f} ms", *more))
-        deviation = [
-            (text, float(x), float(1.96 * d), self.base.units[k])
-            for text, x, d, k in zip(self.base.groupings, self.estimate, self.deviations, self.base.kept, strict=True)
-        ]
-        return [
-            text, *self.findings, Table(heads, tuple(rows)),
-            Table(("base parameter", "value", "+/- (95 %)", "unit"), tuple(deviation)),
-        ]  # fmt: skip
-
-
-def _relative(fits: Sequence[Fit]) -> Numbers:
-    use = np.concatenate([f.use for f in fits])
-    measured = np.concatenate([f.measured for f in fits]) * use
-    residual = np.concatenate([f.residual for f in fits]) * use
-    size = np.linalg.norm(measured, axis=0)
-    return np.linalg.norm(residual, axis=0) / np.where(size > 0, size, 1.0)
 
 
 def identify(
@@ -246,6 +112,10 @@ def identify(
     currents = [r.current is not None for r in recordings]
     if any(currents) and not all(currents):
         raise InputError("some recordings have currents and others torques; identify them one after the other")
+    if signs:
+        ordered = found_order(measured, recordings, rows, findings)
+        if ordered is not measured:
+            measured, rows = ordered, ordered.rows(recordings, "recording", [])
     scaled = any(currents) or (signs and _of_motors(rows, base, driven, labels, findings))
     if signs:
         known = _gains(gains, labels, m) if scaled else np.ones(len(driven))
@@ -306,7 +176,7 @@ def identify(
         consistent,
         tuple(r.cutoff for r in rows),
         known if scaled else None,
-        None if found is None else found.deviations,
+        found,
         tuple(findings),
         masses,
     )
@@ -397,6 +267,11 @@ def _estimated_gains(
             "no gains and no known load: drive gains, masses and inertias are known up to one common factor, which is "
             "taken from the masses of the model; give gains=, or record a motion with a known load"
         )
+    if found.ratios is not None and (weak := found.ratios.weak()):
+        findings.append(
+            f"the log alone does not determine the gains of {', '.join(labels[k] for k in weak)}: they rest on the "
+            "masses of the model, and so do torques of these joints in N m, but not residuals in parts of them"
+        )
     return found
 
 
@@ -414,7 +289,7 @@ def _notice_unused(fitted: Sequence[Fit], unseen: Sequence[Fit], labels: list[st
     ]
     if parts:
         whole = [replace(f, use=np.ones_like(f.use)) for f in (unseen or fitted)]
-        residuals = ", ".join(f"{100.0 * x:.3g} %" for x in _relative(whole))
+        residuals = ", ".join(f"{100.0 * x:.3g} %" for x in relative_residuals(whole))
         findings.append(
             f"samples at rest, where friction may be anything, or at the limit of a drive: {', '.join(parts)}; they "
             f"are part of neither the fit nor the residuals, which would be {residuals} with them"

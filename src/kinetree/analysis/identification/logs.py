@@ -7,10 +7,9 @@ the fewest words that are not understood is read, so that "actual_q_0" wins over
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,8 +18,11 @@ from ...algebra.arrays import Numbers
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
 from ...runtime.compiled import CompiledMechanism
-from .log_checks import ANGLES, check_velocities, to_radians
+from .log_tables import ANGLES, CURRENTS, PERCENT, SECONDS, TORQUES, UNIT_WORDS, read_table, words_of
 from .recordings import Recording, repaired_rows, repaired_times, unwrapped
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 QUANTITIES = {
     "q": ("q", "pos", "position", "positions", "angle", "angles", "theta", "jointpos", "jointposition", "actpos"),
@@ -30,72 +32,35 @@ QUANTITIES = {
     "current": ("current", "currents", "curr", "cur", "i", "iq", "amp", "amps", "ampere", "amperes"),
 }
 """The words by which columns are recognized."""
+WORDS = {"q": "positions", "tau": "torques", "current": "currents"}
 TIMES = ("t", "time", "timestamp", "timestamps", "stamp", "sec", "secs", "seconds", "clock", "elapsed", "zeit")
+COMMANDED = (*"target desired des cmd command commanded ref reference set setpoint goal".split(),)
+"""Words of columns that are not measured: they are read where nothing else is there."""
 IGNORED = (
-    "target",
-    "desired",
-    "des",
-    "cmd",
-    "command",
-    "commanded",
-    "ref",
-    "reference",
-    "set",
-    "setpoint",
-    "goal",
-    "tcp",
-    "tool",
-    "ee",
-    "flange",
-    "cartesian",
-    "temperature",
-    "temperatures",
-    "temp",
-    "voltage",
-    "robot",
-    "main",
-    "error",
+    *"tcp tool ee flange cartesian temperature temperatures temp voltage robot main error ext external hat".split(),
 )
-"""Words of columns that are not measured, or not of joints."""
+"""Words of columns that are not of joints, or not what drives do."""
 FILLERS = (
-    "actual",
-    "act",
-    "measured",
-    "meas",
-    "joint",
-    "joints",
-    "motor",
-    "drive",
-    "axis",
-    "axes",
-    "link",
-    "state",
-    "states",
-    "field",
-    "j",
-    "nm",
-    "a",
-    "s",
-    "m",
-    "per",
-    "n",
-    "rad",
-    "rads",
-    "log",
+    *"actual act measured meas real joint joints motor drive axis axes link state states field j nm a s m per".split(),
+    *"n rad rads log".split(),
 )
 """Words that say nothing against a column."""
-SECONDS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "msec": 1e-3, "usec": 1e-6, "nsec": 1e-9, "nsecs": 1e-9, "nanosec": 1e-9,
-           "millis": 1e-3, "micros": 1e-6, "nanos": 1e-9, "milliseconds": 1e-3, "microseconds": 1e-6}  # fmt: skip
-TORQUES = {"nmm": 1e-3, "mnm": 1e-3, "ncm": 1e-2, "knm": 1e3}
-CURRENTS = {"ma": 1e-3, "milliamp": 1e-3, "milliamps": 1e-3}
-UNIT_WORDS = {*SECONDS, *ANGLES, *TORQUES, *CURRENTS, "rpm", "min", "nm", "a", "s", "rad", "m", "sec", "amp", "amps"}
-PERCENT = "percent"
-"""The word for "%": torques in percent of their rating are currents, whose gains are to be found."""
 BLOCKS = {2: ("q", "tau"), 3: ("q", "qd", "tau"), 4: ("q", "qd", "qdd", "tau")}
 """What tables without a header have, by the number of columns per joint."""
-LARGE_BYTES = 1024 * 2**20
 FORWARD = 0.8
 """The least part of rows whose time is not before that of the row before."""
+NOT_MEASURED, BY_UNIT, UNNAMED = 1000, 2000, 3000
+"""Ranks of columns that are commanded, that only their unit tells, and that only have the name or number of a joint."""
+RATES_OVER = 0.02
+"""Half of the time [s] over which rates of positions are formed."""
+SPEEDS = {1.0: "rad/s", 180.0 / math.pi: "degrees per second", 30.0 / math.pi: "revolutions per minute"}
+"""Units of measured velocities, by what 1 rad/s is in them."""
+TURNS = 2.5 * 2.0 * math.pi
+"""The largest position of a joint that is likely in radians: limits of arms are up to one revolution each way."""
+BEYOND = 1.2
+"""The factor by which positions may exceed the limits of the model before they are taken as degrees."""
+ALIKE, UNLIKE = 0.7, 0.4
+"""Correlations of a measured velocity with the derivative of a position: of the same joint, and of another one."""
 
 
 def read_log(
@@ -118,8 +83,9 @@ def read_log(
     m, count = system.mechanism, system.nv
     if system.nq != count:
         raise InputError(f"{m.name!r} has joints with quaternions, for which logs have no columns; use kt.identify")
-    head, rows = _table(path, None if header is None else _expanded(header, count), count, rate, findings)
-    labels = axis_labels(m, 1)
+    table, labels = read_table(path, None if header is None else _expanded(header, count)), axis_labels(m, 1)
+    rows = table.rows
+    head = table.head or _assumed(table.first, rows.shape[1], count, rate, path, findings)
     places = _columns(head, labels, path, findings)
     t = _times(head, rows, rate, path, findings)
     lacking = [f"{labels[k]!r}" for k in range(count) if k not in places.get("q", {})]
@@ -145,9 +111,9 @@ def read_log(
         findings.append(f"{path.name}: torques and currents; the torques are used")
         del arrays["current"]
     arrays.pop("qdd", None)  # logged accelerations are differences, with the noise of all their derivatives
-    del rows
+    del rows, table
     t, arrays = repaired_times(t, arrays, path.name, findings)
-    words = [_words(head[places["q"][k]]) for k in range(count)]
+    words = [words_of(head[places["q"][k]]) for k in range(count)]
     to_radians(system, arrays, t, degrees, words, path, findings)
     turning = np.array([unit == "rad" for _, _, unit in axis_names(m, 1)])
     arrays["q"] = unwrapped(arrays["q"], turning, labels, path.name, findings)
@@ -156,83 +122,7 @@ def read_log(
     return Recording(t - t[0], arrays["q"], tau=arrays.get("tau"), current=arrays.get("current"), name=path.name)
 
 
-# --- Text
-
-
-def _table(
-    path: Path, names: list[str] | None, count: int, rate: float | None, findings: list[str]
-) -> tuple[list[str], Numbers]:
-    """Return the header and the numbers of a text table; cells that are no numbers are NaN."""
-    try:
-        if path.stat().st_size > LARGE_BYTES:
-            raise InputError(f"{path} has more than {LARGE_BYTES // 2**20} MiB; thin it out, or split it")
-        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}; give a text table (.csv)") from None
-    lines = [x for x in lines if x.strip()]
-    if len(lines) < 3:
-        raise InputError(f"{path} has {len(lines)} lines; a log has a header and a row per time")
-    sample = lines[len(lines) // 2]
-    mark = next((x for x in (";", "\t") if sample.count(x) > 1), ",")
-    comma = mark != "," and not any("." in _without_dates(x) for x in lines[-20:])  # decimal commas
-    split: Callable[[str], list[str]] = str.split
-    if sample.count(mark):
-        split = lambda x: x.split(mark)  # noqa: E731
-    wide = len(split(sample.rstrip(mark)))
-    first = next((k for k, x in enumerate(lines[:200]) if _is_row(split(x), wide, comma)), None)
-    if first is None:
-        raise InputError(f"{path} has no rows of numbers in its first 200 lines; give a text table with numbers")
-    head = names or _header(lines[:first], split, wide)
-    if head is None:
-        head = _assumed(lines[first], wide, count, rate, path, findings)
-    if len(head) < wide:
-        head = [*head, *(f"column {k + 1}" for k in range(len(head), wide))]
-    body = [x for x in lines[first:] if x.lstrip()[0] not in "#%"]
-    return head[:wide], _numbers(body, mark if sample.count(mark) else None, split, wide, comma)
-
-
-def _numbers(lines: list[str], mark: str | None, split: Callable[[str], list[str]], wide: int, comma: bool) -> Numbers:
-    """Return the numbers of rows: by NumPy's reader where all cells are numbers, and cell by cell otherwise."""
-    if comma:
-        lines = [x.replace(",", ".") for x in lines]
-    try:
-        rows = np.loadtxt(lines, delimiter=mark, comments=None, ndmin=2)
-        if rows.shape[1] == wide:
-            return rows
-    except ValueError:
-        pass
-    rows = np.full((len(lines), wide), np.nan)
-    for k, line in enumerate(lines):
-        for n, cell in enumerate(split(line)[:wide]):
-            value = _number(cell)
-            rows[k, n] = np.nan if value is None else value
-    return rows
-
-
-def _is_row(cells: Sequence[str], wide: int, comma: bool) -> bool:
-    """Return whether cells are a row of numbers: at least two, and no words but empty cells and NaN."""
-    known = [_number(x.replace(",", ".") if comma else x) is not None for x in cells if x.strip()]
-    return len(cells) >= min(wide, 2) and len(known) > 1 and all(known)
-
-
-def _header(lines: list[str], split: Callable[[str], list[str]], wide: int) -> list[str] | None:
-    """Return the names of columns: the line before the numbers, or the one before its units, joined with them."""
-    rows = [[x.strip().strip("\"'") for x in _cells(line.lstrip("#% "), split, wide)] for line in lines]
-    rows = [row for row in rows if len(row) >= max(2, wide - 1)]
-    if not rows:
-        return None
-    units = [set(_words(x)) for x in rows[-1]]
-    if len(rows) > 1 and all(w <= UNIT_WORDS | {PERCENT} for w in units) and sum(map(bool, units)) > 1:
-        return [f"{a} [{b}]" for a, b in zip(rows[-2], rows[-1], strict=False)]
-    return rows[-1]
-
-
-def _cells(line: str, split: Callable[[str], list[str]], wide: int) -> list[str]:
-    """Return the names in a line of a header; where blanks separate, those before brackets belong to a name."""
-    cells = split(line)
-    if len(cells) != wide and split is str.split:
-        cells = re.findall(r"\S+(?:\s+[\[(][^\])]*[\])])?", line)
-    return cells
+# --- Columns
 
 
 def _expanded(header: Sequence[str], count: int) -> list[str]:
@@ -240,7 +130,7 @@ def _expanded(header: Sequence[str], count: int) -> list[str]:
     known = {w for words in QUANTITIES.values() for w in words}
     out: list[str] = []
     for name in header:
-        words = _words(name)
+        words = words_of(name)
         alone = bool(words) and not any(w.isdigit() for w in words) and any(w in known for w in words)
         out += [f"{name} {k + 1}" for k in range(count)] if alone and len(header) < count + 1 else [name]
     return out
@@ -260,54 +150,26 @@ def _assumed(line: str, wide: int, count: int, rate: float | None, path: Path, f
     return ["t"] * times + [f"{b}{k + 1}" for b in blocks for k in range(count)]
 
 
-def _number(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return _clock(cell.strip().strip("\"'"))
-
-
-def _clock(text: str) -> float | None:
-    """Return the seconds of a date with a time, or of a time of day."""
-    if text.count(":") not in (2, 3):
-        return None
-    try:
-        if re.fullmatch(r"\d+:\d\d:\d\d([.,]\d+)?", text):
-            hours, minutes, seconds = text.replace(",", ".").split(":")
-            return 3600.0 * int(hours) + 60.0 * int(minutes) + float(seconds)
-        return (
-            datetime.fromisoformat(text.replace(",", ".")).replace(tzinfo=None) - datetime(2000, 1, 1)
-        ).total_seconds()
-    except ValueError:
-        return None
-
-
-def _without_dates(line: str) -> str:
-    return re.sub(r"\d+:\d\d:\d\d[.,]\d+", "", line)
-
-
-# --- Columns
-
-
-def _words(name: str) -> list[str]:
-    """Return the words of a column's name in lower case, with numbers apart: "actualQ_3 [rad]" is actual, q, 3, rad."""
-    name = re.sub(r"\bmA\b", "ma", name.replace("%", f" {PERCENT} "))
-    name = re.sub(r"\b([kcm]?N) ?[.*]? ?(mm?)\b", lambda x: (x[1] + x[2]).lower(), name)  # "N m", "N.m"
-    name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
-    return re.findall(r"[a-z]+|\d+", name.lower())
-
-
 def _columns(head: Sequence[str], labels: Sequence[str], path: Path, findings: list[str]) -> dict[str, dict[int, int]]:
     """Return the column of each quantity and joint."""
     families = _families(head, labels, path)
+    measured = {of for of, (rank, _), _ in families if rank < NOT_MEASURED}
     found: dict[str, dict[int, int]] = {}
     for quantity in QUANTITIES:
         own = [(rank, joints) for (of, rank, joints) in families if of == quantity]
+        if quantity in measured or (quantity in ("tau", "current") and measured & {"tau", "current"}):
+            own = [(rank, joints) for rank, joints in own if rank[0] < NOT_MEASURED]
         own.sort(key=lambda x: (-len(x[1]), x[0]))
         if not own:
             continue
         (unknown, _), joints = own[0]
         found[quantity] = dict(joints)
+        if unknown >= NOT_MEASURED and quantity in ("q", "tau", "current") and len(joints) == len(labels):
+            why = {NOT_MEASURED: "nothing measured is there", BY_UNIT: "by their unit", UNNAMED: "no other name tells"}
+            findings.append(
+                f"{path.name}: {WORDS[quantity]} are read from {head[joints[0]]!r} and so on: "
+                f"{why[unknown // NOT_MEASURED * NOT_MEASURED]}"
+            )
         if len(joints) < len(labels):  # names that are not alike
             for _, more in own[1:]:
                 found[quantity] = more | found[quantity]
@@ -331,14 +193,21 @@ def _families(
     named = _named(labels, by_word)
     families: dict[tuple, tuple[str, int, int, dict[int, int]]] = {}
     for column, name in enumerate(head):
-        words = _words(name)
+        words = words_of(name)
         text = f" {' '.join(words)} "
         label, joint = next(((x, k) for x, k in named if f" {x} " in text), ("", -1))
         rest = words if joint < 0 else text.replace(f" {label} ", " ", 1).split()
         quantity = next((by_word[w] for w in rest if w in by_word), None)
-        if quantity is None or set(rest) & set(IGNORED):
+        if set(rest) & set(IGNORED):
             continue
         unknown = len({w for w in rest if not w.isdigit()} - plain)
+        if quantity is None:
+            quantity, rank = _by_unit(rest, plain)
+            if quantity is None:
+                continue
+            unknown += rank
+        elif set(rest) & set(COMMANDED):
+            unknown += NOT_MEASURED
         readings: list[tuple[tuple, int]] = [] if joint < 0 else [((joint >= 0, *rest), joint)]
         digits = [k for k, w in enumerate(words) if w.isdigit()]
         readings += [((k, *words[:k], *words[k + 1 :]), int(words[k])) for k in reversed(digits)]
@@ -360,11 +229,22 @@ def _families(
     return out
 
 
+def _by_unit(words: Sequence[str], plain: set[str]) -> tuple[str | None, int]:
+    """Return the quantity of a column whose words name none, by its unit or by a joint alone, with its rank."""
+    units = set(words)
+    for quantity, own in (("tau", {"nm", *TORQUES}), ("current", {*CURRENTS})):
+        if units & own:
+            return quantity, BY_UNIT
+    if {w for w in units if not w.isdigit()} <= plain - {"s", "per", "t"}:
+        return "q", BY_UNIT if units & {*ANGLES} else UNNAMED
+    return None, 0
+
+
 def _named(labels: Sequence[str], by_word: Mapping[str, str]) -> list[tuple[str, int]]:
     """Return the words by which joints are named in columns, with and without such as "joint", the longest first."""
     out: list[tuple[str, int]] = []
     for k, label in enumerate(labels):
-        words = _words(label)
+        words = words_of(label)
         short = [w for w in words if w not in FILLERS]
         out.append((" ".join(words), k))
         if short and not all(w.isdigit() or w in by_word for w in short):
@@ -380,7 +260,7 @@ def _times(head: list[str], rows: Numbers, rate: float | None, path: Path, findi
     known = {*TIMES, *SECONDS, *FILLERS, "header", "ros", "rosbag", "unix", "utc", "epoch", "system"}
     ranked = []
     for k, name in enumerate(head):
-        words = _words(name)
+        words = words_of(name)
         if set(words) & set(TIMES) and not set(words) & by_word and not any(w.isdigit() for w in words):
             with np.errstate(invalid="ignore"):
                 forward = float(np.mean(np.diff(rows[: 10**4, k]) >= 0.0)) if len(rows) > 1 else 1.0
@@ -392,9 +272,9 @@ def _times(head: list[str], rows: Numbers, rate: float | None, path: Path, findi
             "(--rate 500), the samples per second"
         )
     at = min(ranked)[1]
-    words = _words(head[at])
-    fine = next((k for k, x in enumerate(head) if _words(x)[:-1] == words[:-1] and words[-1] in ("sec", "secs")
-                 and _words(x)[-1] in ("nsec", "nsecs", "nanosec", "nanosecs")), None)  # fmt: skip
+    words = words_of(head[at])
+    fine = next((k for k, x in enumerate(head) if words_of(x)[:-1] == words[:-1] and words[-1] in ("sec", "secs")
+                 and words_of(x)[-1] in ("nsec", "nsecs", "nanosec", "nanosecs")), None)  # fmt: skip
     if fine is not None:
         whole = rows[:, at] - rows[np.isfinite(rows[:, at]).argmax(), at]
         return whole + 1e-9 * rows[:, fine]
@@ -406,7 +286,7 @@ def _seconds(t: Numbers, name: str, path: Path, findings: list[str]) -> Numbers:
     good = t[np.isfinite(t)]
     steps = np.abs(np.diff(good))
     step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
-    words = _words(name)
+    words = words_of(name)
     unit = next((SECONDS[w] for w in words if w in SECONDS), None)
     if unit is None and set(words) & {"s", "sec", "secs", "seconds"} and step <= 0.5:
         unit = 1.0
@@ -430,10 +310,104 @@ def _units(
         if quantity not in arrays:
             continue
         for k, column in places[quantity].items():
-            factor = next((table[w] for w in _words(head[column]) if w in table), 1.0)
+            factor = next((table[w] for w in words_of(head[column]) if w in table), 1.0)
             if factor != 1.0:
                 arrays[quantity][:, k] *= factor
-    if "tau" in arrays and any(PERCENT in _words(head[c]) for c in places["tau"].values()):
+    if "tau" in arrays and any(PERCENT in words_of(head[c]) for c in places["tau"].values()):
         percent = arrays.pop("tau")
         arrays.setdefault("current", percent)
         findings.append(f"{path.name}: torques in percent are read like currents: their gains are torques per percent")
+
+
+def to_radians(
+    system: CompiledMechanism,
+    arrays: dict[str, Numbers],
+    t: Numbers,
+    degrees: bool | None,
+    words: list[list[str]],
+    path: Path,
+    findings: list[str],
+) -> None:
+    """Convert angles to radians and lengths to meters where names, sizes or limits say that they are not."""
+    turning = np.array([unit == "rad" for _, _, unit in axis_names(system.mechanism, 1)])
+    factors = np.ones(len(turning))
+    for k, own in enumerate(words):
+        factors[k] = next((ANGLES[w] for w in own if w in ANGLES), 1.0)
+    named = any(set(w) & (ANGLES.keys() - {"mm"}) for k, w in enumerate(words) if turning[k])
+    if degrees is not None:
+        factors = np.where(turning, math.pi / 180.0 if degrees else 1.0, factors)
+    elif turning.any() and not named:
+        why = _likely_degrees(system, arrays["q"], turning)
+        if why:
+            factors = np.where(turning, math.pi / 180.0, factors)
+            findings.append(f"{path.name}: positions of up to {why} are taken as degrees; --radians if they are not")
+    arrays["q"] = arrays["q"] * factors
+    if "qd" in arrays and turning.any():
+        slope = _slopes(t, arrays["q"], arrays["qd"])[turning]
+        size = float(np.nanmedian(np.abs(slope)))
+        unit = min(SPEEDS, key=lambda u: abs(math.log(max(size, 1e-300) / u)))
+        if unit != 1.0 and abs(math.log(max(size, 1e-300) / unit)) < math.log(1.5):
+            arrays["qd"] = np.where(turning, arrays["qd"] / unit, arrays["qd"])
+            if (factors[turning] == 1.0).all():
+                findings.append(f"{path.name}: velocities are in {SPEEDS[unit]}, positions in radians")
+
+
+def _likely_degrees(system: CompiledMechanism, q: Numbers, turning: NDArray[np.bool_]) -> str:
+    """Return the largest position that joints in radians are not likely to have, as text, or nothing."""
+    largest = np.nanmax(np.abs(q), axis=0, initial=0.0)
+    if float(largest[turning].max()) > TURNS:
+        return f"{largest[turning].max():.4g}"
+    for k, joint in enumerate(system.mechanism.joints):
+        low, high = joint.limits.lower, joint.limits.upper
+        if len(system.mechanism.joints) == len(largest) and turning[k] and len(low) and len(high):
+            most = max(abs(float(low[0])), abs(float(high[0])))  # pyright: ignore
+            if math.isfinite(most) and largest[k] > BEYOND * max(most, math.pi):
+                return f"{largest[k]:.4g}, beyond the limits of {joint.name},"
+    return ""
+
+
+def _rates(t: Numbers, q: Numbers) -> Numbers:
+    """Return rough velocities, over steps in which noise is small."""
+    apart = max(1, int(RATES_OVER / max(float(np.median(np.diff(t))), 1e-9)))
+    out = np.full(q.shape, np.nan)
+    out[apart:-apart] = (q[2 * apart :] - q[: -2 * apart]) / (t[2 * apart :] - t[: -2 * apart])[:, None]
+    return out
+
+
+def _slopes(t: Numbers, q: Numbers, qd: Numbers) -> Numbers:
+    """Return measured velocities in parts of the rates of positions, by joint."""
+    rates = _rates(t, q)
+    return np.nansum(rates * qd, axis=0) / np.maximum(np.nansum(rates * rates, axis=0), 1e-300)
+
+
+def check_velocities(
+    system: CompiledMechanism, t: Numbers, arrays: dict[str, Numbers], path: Path, findings: list[str]
+) -> None:
+    """Compare measured velocities with the rates of positions: swapped columns are refused, signs reported."""
+    if "qd" not in arrays:
+        return
+    rates, qd = _rates(t, arrays["q"]), arrays["qd"]
+    good = np.isfinite(rates).all(axis=1) & np.isfinite(qd).all(axis=1)
+    labels = axis_labels(system.mechanism, 1)
+    a, b = rates[good], qd[good]
+    moving = (np.std(a, axis=0) > 1e-9) & (np.std(b, axis=0) > 1e-9)
+    unit = [np.where(moving, (x - x.mean(axis=0)) / np.maximum(np.std(x, axis=0), 1e-300), 0.0) for x in (a, b)]
+    alike = unit[0].T @ unit[1] / max(len(a), 1)
+    for k, label in enumerate(labels):
+        if not moving[k] or abs(alike[k, k]) >= ALIKE:
+            continue
+        other = int(np.argmax(np.abs(alike[k])))
+        if other != k and abs(alike[k, other]) > ALIKE:
+            raise InputError(
+                f"{path}: the velocity of {labels[other]!r} is the rate of the position of {label!r}: columns are "
+                "swapped; rename them in the header"
+            )
+        if abs(alike[k, k]) >= UNLIKE:
+            continue
+        raise InputError(
+            f"{path}: the velocity of {label!r} is not the rate of its position (correlation {alike[k, k]:.2f}); look "
+            "for swapped columns or wrong units, or leave the column of velocities out"
+        )
+    turned = [labels[k] for k in range(len(labels)) if moving[k] and alike[k, k] < 0.0]
+    if turned:
+        findings.append(f"{path.name}: velocities of {', '.join(turned)} have the opposite sign of positions; not used")

@@ -201,6 +201,11 @@ def repaired_times(
         shifts = np.cumsum([0.0, *(float(x[-1] + PAUSE * step - y[0]) for x, y in pairwise(runs))])
         after = np.concatenate([x + d for x, d in zip(runs, shifts, strict=True)])
         order = np.argsort(t, kind="stable")
+        even = _fitted(t, np.flatnonzero(np.diff(t) > BRIDGED * step) + 1, lambda own: np.arange(len(own), dtype=float))
+        near = (t[back - 1] - t[back]).max() < BRIDGED * step and (np.diff(even) > 0.0).all()
+        if near and _roughness(even, arrays["q"]) < _roughness(t[order], arrays["q"][order]):
+            findings.append(f"{name}: {len(back)} times are before those of the row before; times are spread evenly")
+            return even, arrays
         if _roughness(t[order], arrays["q"][order]) > TANGLED * _roughness(after, arrays["q"]):
             findings.append(f"{name}: times begin anew {len(back)} times; the runs are read one after the other")
             t = after
@@ -211,9 +216,12 @@ def repaired_times(
     if not repeated.any():
         return _evened(t, arrays, name, findings), arrays
     same = np.append(False, (np.diff(arrays["q"], axis=0) == 0.0).all(axis=1)) & repeated
-    if repeated.mean() > COARSE and same.sum() < 0.5 * repeated.sum():
-        findings.append(f"{name}: {repeated.sum()} rows repeat the time of the row before; times are spread evenly")
-        return _spread(t), arrays
+    if same.sum() < 0.5 * repeated.sum():  # new positions at an old time: times are rounded
+        even, first = _spread(t), ~repeated
+        smoother = _roughness(even, arrays["q"]) < SMOOTHER * _roughness(t[first], arrays["q"][first])
+        if repeated.mean() > COARSE or smoother:
+            findings.append(f"{name}: {repeated.sum()} rows repeat the time of the row before; times are spread evenly")
+            return even, arrays
     findings.append(f"{name}: {repeated.sum()} rows repeat the time of the row before; they are left out")
     t, arrays = t[~repeated], {n: x[~repeated] for n, x in arrays.items()}
     return _evened(t, arrays, name, findings), arrays
@@ -223,7 +231,7 @@ def _spread(t: Numbers) -> Numbers:
     """Return times with even steps between gaps, from coarse times that repeat."""
     stamps, first = np.unique(t, return_index=True)
     step = float(np.median(np.diff(stamps)))
-    cuts = first[1:][np.diff(stamps) > 2.0 * BRIDGED * step]
+    cuts = first[1:][np.diff(stamps) > BRIDGED * max(step, float(np.mean(np.diff(t)))) + step]
     out = _fitted(t, cuts, lambda own: np.arange(len(own), dtype=float))
     late = np.diff(out) <= 0.0
     return np.interp(np.arange(len(t)), first, stamps) if late.any() else out
@@ -319,7 +327,8 @@ def _fresh_rows(
     kept = np.concatenate([np.arange(a, b, usual) if b - a > 2 * usual else [a]
                            for a, b in pairwise([*changed.tolist(), len(t)])]).astype(int)  # fmt: skip
     findings.append(f"{name}: positions change every {usual} rows; one row of each {usual} is used")
-    return t[kept], {n: x[kept] for n, x in arrays.items()}
+    arrays = {n: x[kept] for n, x in arrays.items()}
+    return _evened(t[kept], arrays, name, findings), arrays
 
 
 def _spikes(x: Numbers, least: float) -> NDArray[np.bool_]:
