@@ -65,6 +65,7 @@ from .model import Shape as Shape
 from .model import Surface as Surface
 from .model import build_mechanism as build_mechanism
 from .model import parse as parse
+from .planning.phases import Phase as Phase
 from .planning.plan import plan as plan
 from .planning.time_optimal import time_optimal as time_optimal
 from .reports.report import LoadReport as LoadReport

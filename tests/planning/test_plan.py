@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 import everyday
 import kinetree as kt
-from kinetree.errors import InputError
+from kinetree.errors import InputError, UnknownNameError
 from public_robots import public_robots
 from tolerance import assert_close
 
@@ -286,6 +286,120 @@ def test_closed_mechanisms_have_errors_of_their_own():
         kt.plan(bars, q + 0.1, {"crank": 1.0}, duration=1.0, actuated="crank")
     with pytest.raises(InputError, match="the velocities of the start open the loops"):
         kt.plan(bars, (q, [1.0, 0.0, 0.0]), {"crank": 1.0}, duration=1.0, actuated="crank")
+
+
+# --- Phases with contacts ---
+
+
+def vertical_hopper(trunk: float = 4.3, foot: float = 0.7) -> kt.System:
+    """Return a trunk on a rail, and a foot on a leg that a drive lengthens."""
+    inertia = (0.02, 0.02, 0.01, 0.0, 0.0, 0.0)
+    bodies = [kt.Body("trunk", trunk, (0.0, 0.0, 0.0), inertia), kt.Body("foot", foot, (0.0, 0.0, 0.0), inertia)]
+    down = kt.Placement((0.0, 0.0, -0.1))
+    joints = [
+        kt.Joint("height", "prismatic", "ground", "trunk", axis=(0.0, 0.0, 1.0)),
+        kt.Joint("leg", "prismatic", "trunk", "foot", down, axis=(0.0, 0.0, -1.0)),
+    ]
+    return kt.System(kt.build_mechanism("hopper", bodies, joints, contacts=[kt.Contact("sole", "foot")]))
+
+
+HOP = [kt.Phase("sole"), kt.Phase((), duration=(0.1, 0.5)), kt.Phase("sole")]
+
+
+@pytest.fixture(scope="module")
+def jump():
+    """Return a jump of a hopper on a rail, from rest to rest."""
+    return kt.plan(vertical_hopper(), [0.6, 0.5], {"height": 0.55}, phases=HOP, actuated="leg", duration=0.9,
+                   limits={"torque": 150.0, "position": {"leg": (0.2, 0.8)}}, intervals=8, tolerance=1e-8)  # fmt: skip
+
+
+def test_a_jump_obeys_the_laws_of_impulse_and_free_fall(jump):
+    """Compare the impulse with the momentum of the foot, flight with free fall, and momentum with contact forces."""
+    stance, flight, landing = jump.parts
+    before, after = flight.v[-1], landing.v[0]
+    foot_before = before[0] - before[1]
+    assert foot_before < -0.05
+    assert_close(after, [before[0], before[0]], 1e-9, "the trunk goes on, the foot stops")
+    assert_close(jump.contacts[2].impulses, [[-0.7 * foot_before, 0.0, 0.0]], 1e-8, "impulse")
+    center = lambda x: (4.3 * x[:, 0] + 0.7 * (x[:, 0] - x[:, 1])) / 5.0  # noqa: E731
+    t = flight.times
+    fall = center(flight.q)[0] + center(flight.v)[0] * t - 9.81 / 2.0 * t**2
+    assert_close(center(flight.q) - fall, np.zeros(len(t)), 1e-8, "free fall")
+    forces = jump.contacts[0].forces[:, 0, 0]
+    push = np.sum(np.diff(stance.times[::2]) * (forces[:-1:2] + 4.0 * forces[1::2] + forces[2::2]) / 6.0)
+    assert_close(push - 5.0 * 9.81 * stance.duration, 5.0 * center(stance.v)[-1], 1e-6, "momentum")
+    assert min(x.forces[..., 0].min() for x in (jump.contacts[0], jump.contacts[2])) > -1e-9
+    assert (flight.q[:, 0] - 0.1 - flight.q[:, 1]).min() > -1e-9
+
+
+def test_a_jump_is_replayed_with_hard_contacts(jump):
+    """Simulate the torques of a jump, with contacts by Coulomb's law and no restitution, and land where it does."""
+    assert_close(jump.duration, 0.9, 1e-9, "duration")
+    assert (np.diff(jump.t) > 0.0).all()
+    run = replay(jump, rtol=1e-9, atol=1e-10)
+    assert_close(run.q[-1], jump.q[-1], 1e-5, "end of the replay")
+    assert_close(run.qd[-1], jump.qd[-1], 1e-4, "velocities at the end")
+    middle = np.interp(run.t, jump.t, jump.q[:, 0])
+    assert_close(run.q[:, 0], middle, 2e-3, "height, by lines between the points of the plan")
+    shown = str(jump)
+    assert "impulse [N s]" in shown and "held" in shown and "free" in shown
+    again = kt.plan(jump.system, [0.6, 0.5], {"height": 0.55}, phases=HOP, actuated="leg", duration=0.9, guess=jump,
+                    limits={"torque": 150.0, "position": {"leg": (0.2, 0.8)}}, intervals=8, tolerance=1e-6)  # fmt: skip
+    assert_close(again.cost, jump.cost, 1e-4 * jump.cost, "the same cost from the plan as a guess")
+
+
+@pytest.mark.slow
+def test_a_planar_hop_keeps_forces_in_the_friction_cone():
+    """Hop forward by 0.3 m on a leg of two links with little friction, and replay it."""
+
+    def hopper(friction: float) -> kt.System:
+        inertia = (0.02, 0.02, 0.005, 0.0, 0.0, 0.0)
+        bodies = [
+            kt.Body("rail", 0.0, (0.0, 0.0, 0.0), (0.0,) * 6),
+            kt.Body("trunk", 5.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)),
+            kt.Body("thigh", 1.0, (0.0, 0.0, -0.2), inertia),
+            kt.Body("shank", 0.6, (0.0, 0.0, -0.2), inertia),
+        ]
+        below = kt.Placement((0.0, 0.0, -0.4))
+        joints = [
+            kt.Joint("forward", "prismatic", "ground", "rail", axis=(1.0, 0.0, 0.0)),
+            kt.Joint("height", "prismatic", "rail", "trunk", axis=(0.0, 0.0, 1.0)),
+            kt.Joint("hip", "revolute", "trunk", "thigh", axis=(0.0, 1.0, 0.0)),
+            kt.Joint("knee", "revolute", "thigh", "shank", below, axis=(0.0, 1.0, 0.0)),
+        ]
+        foot = kt.Contact("foot", "shank", placement=below, friction=friction)
+        return kt.System(kt.build_mechanism("planar hopper", bodies, joints, contacts=[foot]))
+
+    height = 0.8 * math.cos(0.6)
+    found = kt.plan(
+        hopper(0.2), [0.0, height, 0.6, -1.2], {"forward": 0.3, "height": height}, duration=0.8, intervals=10,
+        phases=[kt.Phase("foot"), kt.Phase((), (0.1, 0.6)), kt.Phase("foot")], actuated=["hip", "knee"],
+        limits={"torque": 80.0},
+    )  # fmt: skip
+    use = np.concatenate([x.use for x in found.contacts])
+    assert 0.99 < use.max() <= 1.0 + 1e-7
+    impulse = found.contacts[2].impulses[0]
+    assert abs(impulse[1]) <= 0.2 * impulse[0] * (1.0 + 1e-7)
+    run = kt.simulate(hopper(0.8), found.q[0], found.qd[0], duration=0.8, control=found, rtol=1e-10, atol=1e-11)
+    assert_close(run.q[-1], found.q[-1], 1e-3, "end of the replay")  # 4e-5: an upright body amplifies errors
+
+
+@pytest.mark.parametrize(("change", "text"), [
+    ({"phases": [kt.Phase("heel")]}, "no contact 'heel'"),
+    ({"phases": []}, r'plan: phases are \[\]; give a list such as \[kt.Phase\("foot"\), kt.Phase\(\)\]'),
+    ({"phases": [kt.Phase("sole", duration=-1.0)]}, "the duration of phase 1 of plan is -1.0; give a number above"),
+    ({"start": [0.7, 0.5]}, "the contact 'sole' of the first phase is 0.1 m above the ground at the start"),
+    ({"goal": [0.6, 0.5]}, "the goal gives 2 positions, and the contacts of the last phase leave 1 free"),
+    ({"minimize": "energy"}, "phases take minimize='effort' or 'time', not 'energy'"),
+    ({"form": "native"}, "phases take form='sx', not 'native'"),
+    ({"limits": {"torque": 30.0}}, "no motion of 'hopper' through 3 phases was found within the limits"),
+])  # fmt: skip
+def test_faults_of_phases_are_named(change, text):
+    """Name phases and contacts that do not fit, and jumps that drives cannot make."""
+    options = {"phases": HOP, "actuated": "leg", "limits": {"torque": 150.0}, "duration": 0.9, "intervals": 8}
+    options = {"start": [0.6, 0.5], "goal": {"height": 0.55}} | options | change
+    with pytest.raises((InputError, UnknownNameError), match=text):
+        kt.plan(vertical_hopper(), options.pop("start"), options.pop("goal"), **options)
 
 
 def test_a_missing_package_is_named(monkeypatch):

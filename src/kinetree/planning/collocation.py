@@ -30,6 +30,8 @@ SMOOTH = 2e-4
 about the same time, such as those of joints that could wait."""
 SUBSTEPS = 8
 """The Runge-Kutta steps per interval by which the error of a plan is estimated."""
+KEPT = 1e-7
+"""By how much a replay may exceed limits of motions, relative to them; larger excesses are taken off the limits."""
 OPTIONS = {
     "ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False, "error_on_fail": False,
     "ipopt.tol": 1e-8, "ipopt.constr_viol_tol": 1e-10, "ipopt.max_iter": 1000, "ipopt.bound_relax_factor": 0.0,
@@ -115,39 +117,28 @@ def solve(task: Task, guess: Points, margins: Numbers, *, warm: bool) -> Solutio
     ca = casadi()
     n, m, N = task.system.nv, len(task.driven), len(guess.mesh) - 1
     count, w = 2 * N + 1, np.diff(guess.mesh)[None, :]
-    by_a, by_u = _scales(task, guess)
+    by_a, by_u = scales_of(task, guess)
     T, Q, V, scaled_a = ca.MX.sym("T"), *(ca.MX.sym(x, n, count) for x in "qva")
     scaled_u = ca.MX.sym("u", m, N + 1)
     A, U = ca.diag(ca.DM(by_a)) @ scaled_a, ca.diag(ca.DM(by_u)) @ scaled_u
     h = T * ca.DM(w)
-    between = (U[:, :-1] + U[:, 1:]) / 2.0
-    every = ca.horzcat(*(x for k in range(N) for x in (U[:, k], between[:, k])), U[:, N])
-    variables, groups = [T, Q, V, scaled_a, scaled_u], []
-    for what, x, f in (("position", Q, V), ("velocity", V, A)):
-        (x0, xm, x1), (f0, fm, f1) = ((y[:, 0:-1:2], y[:, 1::2], y[:, 2::2]) for y in (x, f))
-        spread = ca.repmat(h, n, 1)
-        groups.append((what, xm - (x0 + x1) / 2.0 - spread / 8.0 * (f0 - f1), 1))
-        groups.append((what, x1 - x0 - spread / 6.0 * (f0 + 4.0 * fm + f1), 1))
-    groups.append(("torque", _equations(task).map(count)(Q, V, A, every), 0))
-
-    def integral(x: Any) -> Any:
-        simpson = ca.repmat(h, x.shape[0], 1) / 6.0
-        return ca.sum1(ca.sum2(simpson * (x[:, 0:-1:2] + 4.0 * x[:, 1::2] + x[:, 2::2])))
-
-    lower, upper = _bounds(task, margins, N, by_a, by_u)
-    equal = sum(x.numel() for _, x, _ in groups)
+    every = every_torque(U)
+    variables, groups = [T, Q, V, scaled_a, scaled_u], defects(Q, V, A, h)
+    groups.append(("torque", _equations(task).map(count)(Q, V, A, every)))
+    lower, upper = bounds_of(task, margins, N, by_a, by_u)
+    equal = sum(x.numel() for _, x in groups)
     more_g: list[Any] = []
     if task.cost == "energy":
         P = ca.MX.sym("p", m, count)
         variables.append(P)
         more_g.append(ca.vec(P - every * V[list(task.driven), :]))
-        f = integral(P)
+        f = integral(P, h)
     elif task.cost == "effort":
-        f = integral(every**2)
+        f = integral(every**2, h)
     else:
-        f = T + SMOOTH / n * integral(scaled_a**2)
+        f = T + SMOOTH / n * integral(scaled_a**2, h)
     x = ca.vertcat(*(ca.vec(y) for y in variables))
-    g = ca.vertcat(*(ca.vec(y) for _, y, _ in groups), *more_g)
+    g = ca.vertcat(*(ca.vec(y) for _, y in groups), *more_g)
     options = OPTIONS | ({"ipopt.mu_init": 1e-4, "ipopt.bound_push": 1e-6, "ipopt.bound_frac": 1e-6} if warm else {})
     solver = ca.nlpsol("plan", "ipopt", {"x": x, "f": f, "g": g}, options)
     first = [np.array([guess.duration]), *(y.ravel() for y in (guess.q, guess.v, guess.a / by_a, guess.u / by_u))]
@@ -159,13 +150,38 @@ def solve(task: Task, guess: Points, margins: Numbers, *, warm: bool) -> Solutio
     found = solver(x0=np.concatenate(first), lbx=lower, ubx=upper, lbg=0.0, ubg=top)
     stats, values = solver.stats(), found["x"].full().ravel()
     return Solution(
-        _points(task, guess, values),
+        points_of(task, guess, values),
         float(found["f"]),
         bool(stats["success"]),
         str(stats["return_status"]),
         int(stats["iter_count"]),
-        _violated(task, guess, groups, found["g"].full().ravel()),
+        most_violated(task, guess, groups, found["g"].full().ravel()),
     )
+
+
+def defects(Q: Any, V: Any, A: Any, h: Any) -> list[tuple[str, Any]]:
+    """Return what is zero where positions, velocities, accelerations [n, 2 N + 1] meet Hermite and Simpson's rule."""
+    groups = []
+    spread = casadi().repmat(h, Q.shape[0], 1)
+    for what, x, f in (("position", Q, V), ("velocity", V, A)):
+        (x0, xm, x1), (f0, fm, f1) = ((y[:, 0:-1:2], y[:, 1::2], y[:, 2::2]) for y in (x, f))
+        groups.append((what, xm - (x0 + x1) / 2.0 - spread / 8.0 * (f0 - f1)))
+        groups.append((what, x1 - x0 - spread / 6.0 * (f0 + 4.0 * fm + f1)))
+    return groups
+
+
+def every_torque(U: Any) -> Any:
+    """Return torques [m, 2 N + 1] at points of the mesh and between them from those at its points."""
+    N = U.shape[1] - 1
+    between = (U[:, :-1] + U[:, 1:]) / 2.0
+    return casadi().horzcat(*(x for k in range(N) for x in (U[:, k], between[:, k])), U[:, N])
+
+
+def integral(x: Any, h: Any) -> Any:
+    """Return the sum of the integrals of rows [m, 2 N + 1] by Simpson's rule over intervals h [1, N]."""
+    ca = casadi()
+    simpson = ca.repmat(h, x.shape[0], 1) / 6.0
+    return ca.sum1(ca.sum2(simpson * (x[:, 0:-1:2] + 4.0 * x[:, 1::2] + x[:, 2::2])))
 
 
 def _equations(task: Task) -> Any:
@@ -184,7 +200,7 @@ def _equations(task: Task) -> Any:
     return ca.Function("equations", [q, v, a, u], [left])
 
 
-def _scales(task: Task, guess: Points) -> tuple[Numbers, Numbers]:
+def scales_of(task: Task, guess: Points) -> tuple[Numbers, Numbers]:
     """Return the sizes of accelerations and torques, by which these variables are divided."""
     way = np.maximum(np.abs(guess.q - guess.q[0]).max(axis=0), 1.0)
     most = task.limits.torque[list(task.driven)]
@@ -193,7 +209,7 @@ def _scales(task: Task, guess: Points) -> tuple[Numbers, Numbers]:
     )
 
 
-def _bounds(task: Task, margins: Numbers, N: int, by_a: Numbers, by_u: Numbers) -> tuple[Numbers, Numbers]:
+def bounds_of(task: Task, margins: Numbers, N: int, by_a: Numbers, by_u: Numbers) -> tuple[Numbers, Numbers]:
     """Return the bounds of all variables in their order."""
     n, count = task.system.nv, 2 * N + 1
     limits = task.limits
@@ -217,22 +233,22 @@ def _bounds(task: Task, margins: Numbers, N: int, by_a: Numbers, by_u: Numbers) 
     return np.concatenate(lower), np.concatenate(upper)
 
 
-def _points(task: Task, guess: Points, values: Numbers) -> Points:
+def points_of(task: Task, guess: Points, values: Numbers) -> Points:
     """Return the motion in the variables of a solution; torques are within their limits."""
     n, m, N = task.system.nv, len(task.driven), len(guess.mesh) - 1
     size = (2 * N + 1) * n
     q, v, a = (values[1 + k * size : 1 + (k + 1) * size].reshape(-1, n) for k in range(3))
     most = task.limits.torque[list(task.driven)]
-    by_a, by_u = _scales(task, guess)
+    by_a, by_u = scales_of(task, guess)
     u = np.clip(values[1 + 3 * size : 1 + 3 * size + (N + 1) * m].reshape(-1, m) * by_u, -most, most)
     return Points(guess.mesh, float(values[0]), q, v, a * by_a, u)
 
 
-def _violated(task: Task, guess: Points, groups: list[Any], g: Numbers) -> str:
+def most_violated(task: Task, guess: Points, groups: list[Any], g: Numbers) -> str:
     """Return a text on the equation that is violated most: its sort, the joint and the time."""
     worst, text, at = 0.0, "", 0
     N, n = len(guess.mesh) - 1, task.system.nv
-    for what, x, _ in groups:
+    for what, x in groups:
         part = g[at : at + x.numel()].reshape(-1, n)
         at += x.numel()
         row, k = np.unravel_index(int(np.abs(part).argmax()), part.shape)
@@ -246,16 +262,16 @@ def _violated(task: Task, guess: Points, groups: list[Any], g: Numbers) -> str:
 # --- The error of a plan, and finer meshes ---
 
 
-def replayed(task: Task, points: Points) -> tuple[Numbers, Numbers]:
+def replayed(accelerations: Callable[[Numbers, Numbers, Numbers], Numbers], points: Points) -> tuple[Numbers, Numbers]:
     """Return states [N, SUBSTEPS + 1, 2 nv] of all intervals, integrated from their own starts, and accelerations."""
-    n, N = task.system.nv, len(points.mesh) - 1
+    n, N = points.q.shape[1], len(points.mesh) - 1
     h = points.duration * np.diff(points.mesh)[:, None] / SUBSTEPS
     x = np.concatenate([points.q[:-1:2], points.v[:-1:2]], axis=1)
     states, rates = [x], []
 
     def rate(x: Numbers, share: float) -> Numbers:
         u = (1.0 - share) * points.u[:-1] + share * points.u[1:]
-        return np.concatenate([x[:, n:], task.accelerations(x[:, :n], x[:, n:], u)], axis=1)
+        return np.concatenate([x[:, n:], accelerations(x[:, :n], x[:, n:], u)], axis=1)
 
     for k in range(SUBSTEPS):
         s, step = k / SUBSTEPS, 1.0 / SUBSTEPS
@@ -268,6 +284,19 @@ def replayed(task: Task, points: Points) -> tuple[Numbers, Numbers]:
         rates.append(a[:, n:])
     rates.append(rate(x, 1.0)[:, n:])
     return np.stack(states, axis=1).reshape(N, SUBSTEPS + 1, 2 * n), np.stack(rates, axis=1)
+
+
+def beyond_limits(task: Task, states: Numbers, rates: Numbers) -> Numbers:
+    """Return by how much replayed motions exceed limits: below and above of positions, velocities, accelerations."""
+    n, limits = task.system.nv, task.limits
+    q, v = states[..., :n].reshape(-1, n), states[..., n:].reshape(-1, n)
+    rooms = (
+        (limits.position[0] - q.min(axis=0), limits.position[0]),
+        (q.max(axis=0) - limits.position[1], limits.position[1]),
+        (np.abs(v).max(axis=0) - limits.velocity, limits.velocity),
+        (np.abs(rates).reshape(-1, n).max(axis=0) - limits.acceleration, limits.acceleration),
+    )
+    return np.array([np.where(x > KEPT * np.maximum(np.abs(limit), 1e-3), x, 0.0) for x, limit in rooms])
 
 
 def errors(points: Points, states: Numbers) -> Numbers:
