@@ -299,7 +299,7 @@ def _equations(stage: Stage) -> Any:
 
 
 def _inverse(task: Task) -> Any:
-    more = {} if task.forces or not task.system.mechanism.has_forces else {"forces": False}
+    more: dict[str, Any] = {} if task.forces or not task.system.mechanism.has_forces else {"forces": False}
     return task.system.casadi("inverse_dynamics", **more)
 
 
@@ -469,7 +469,7 @@ def _support(task: Task, stage: Stage) -> Numbers:
 def _first(task: Task, stages: list[Stage], guess: object, mesh: Numbers) -> list[Points]:
     """Return the first guess: a plan of as many phases, or from start to goal at constant velocity."""
     n, m = task.system.nv, len(task.driven)
-    given = getattr(guess, "parts", ())
+    given: Sequence[Points] = getattr(guess, "parts", ())
     if guess is not None:
         if len(given) != len(stages) or given[0].q.shape[1] != n or given[0].u.shape[1] != m:
             raise InputError(

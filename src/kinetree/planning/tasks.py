@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -222,10 +222,11 @@ def _first_duration(task: Task, first: Numbers, last: Numbers) -> float:
 
 def given_motion(task: Task, guess: Plan | Trajectory) -> Points:
     """Return a Plan, or a run, as a guess."""
-    if hasattr(guess, "points"):
-        points: Points = guess.points
+    planned: Points | None = getattr(guess, "points", None)
+    if planned is not None:
+        points = planned
     elif all(hasattr(guess, name) for name in ("t", "q", "qd")) and np.ndim(guess.q) == 2:
-        points = _from_run(task, guess)
+        points = _from_run(task, cast("Trajectory", guess))
     else:
         raise InputError(f"guess of plan is {brief(guess)}; give a Plan or a single run", path=("guess",))
     if points.q.shape[1] != task.system.nv:

@@ -20,7 +20,8 @@ def identification_report(found: Identification, path: str | Path) -> Path:
     notes = "".join(f"<li>{escape(str(x))}</li>" for x in findings)
     cells = [[escape(cell_text(x)) for x in row] for row in by_joint.rows]
     summary = table(by_joint.labels, cells) + (f"<ul>{notes}</ul>" if notes else "")
-    charts = "".join(_charts(found, k) for k in range(len(found.joints)))
+    each = "".join(_charts(found, k) for k in range(len(found.joints)))
+    charts = f'<div class="charts">{each}</div>'
     held = "the held-out data" if found.validation else "the data (none were held out)"
     base = table(by_parameter.labels, [[escape(cell_text(x)) for x in row] for row in by_parameter.rows])
     bodies = found.system.bodies
