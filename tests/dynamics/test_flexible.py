@@ -10,8 +10,10 @@ import pytest
 import everyday
 import kinetree as kt
 from flexible_mechanisms import beam, body, placement, random_tree, state
+from kinetree.compiler.lower.build import Request, build
 from kinetree.formulations import lagrange, points
 from kinetree.model.beams import points_of
+from kinetree.runtime.singularity import weightless_joints
 from tolerance import assert_close
 
 SEEDS = everyday.some(range(24))
@@ -277,6 +279,21 @@ def test_no_modes_make_the_rigid_robot():
         ("inertia_matrix", (q,)),
     ):
         assert np.array_equal(getattr(flexible, name)(*inputs), getattr(rigid, name)(*inputs)), name
+
+
+def test_long_chains_of_flexible_bodies():
+    """Count the operations of a chain of 24 beams, of 72 bodies: each further beam adds the same number."""
+    counts = {}
+    for n in (4, 8, 24):
+        shape = kt.Beam(0.8, E=7e10, rho=2700, section=("rectangle", 0.02, 0.02), modes=(1, 1))
+        above = ["ground", *(f"b{k}.tip" for k in range(n))]
+        joints = [kt.Joint(f"j{k}", "revolute", above[k], f"b{k}", axis="yz"[k % 2]) for k in range(n)]
+        system = kt.System(kt.build_mechanism("chain", [kt.Body(f"b{k}", flexible=shape) for k in range(n)], joints))
+        program = build(system.mechanism, Request("forward_dynamics", lowering="unrolled").checked(system.mechanism))
+        counts[n] = sum(program.cost().values())
+        assert not weightless_joints(system.mechanism)
+    each = (counts[8] - counts[4]) / 4
+    assert counts[24] == counts[8] + 16 * each
 
 
 def test_what_does_not_know_flexible_bodies_says_so():

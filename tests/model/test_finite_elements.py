@@ -310,6 +310,64 @@ def test_texts_name_no_files():
         read_toml_text(ARM.format('file = "lattice.npz"'))
 
 
+WORDS = [b"nan", b"1e400", b"inf", b"-", b"1_000", b"\xff\xfe", b"\xd9\xa3", b"[[", b"999999999", b"true", b"-1", b"\0"]
+"""What damaged files contain: numbers that are none, other digits, and brackets."""
+
+
+def damaged(data: bytes, rng: np.random.Generator) -> bytes:
+    """Return a file with pieces that are cut, repeated or replaced."""
+    for _ in range(rng.integers(1, 4)):
+        a, b = sorted(rng.integers(0, len(data) + 1, 2))
+        word = WORDS[rng.integers(len(WORDS))]
+        match rng.integers(5):
+            case 0:
+                data = data[:a]
+            case 1:
+                data = data[:a] + data[b:]
+            case 2:
+                data = data[:a] + data[a : a + 200] + data[a:]
+            case 3:
+                data = data[:a] + word + data[a + rng.integers(0, 6) :]
+            case _:
+                lines = data.split(b"\n")
+                lines[rng.integers(len(lines))] = word
+                data = b"\n".join(lines)
+    return data
+
+
+@pytest.mark.parametrize("name", ["lattice.npz", "K.mtx", "nodes.csv", "mesh.toml"])
+def test_damaged_files_give_a_body_or_an_error(tmp_path, name):
+    """Damage a file 100 times, and get a body or a ModelError only."""
+    path, whole = saved(tmp_path), described(tmp_path)
+    path = path if name == path.name else whole
+    good, rng = (tmp_path / name).read_bytes(), np.random.default_rng(len(name))
+    for _ in range(100):
+        (tmp_path / name).write_bytes(damaged(good, rng))
+        try:
+            body = kt.ModalBody.read(path, modes=14)
+        except kt.ModelError as error:
+            assert error.remedy
+        else:
+            assert np.all(np.isfinite(body.stiffness))
+
+
+def test_damaged_numbers_of_a_body_give_a_body_or_an_error(tmp_path):
+    """Damage the table of a body in a mechanism 200 times, and get a mechanism or a ModelError only."""
+    shape = kt.ModalBody.read(saved(tmp_path), modes=12)
+    soft = kt.Beam(1.0, EI=2.0, mass_per_length=0.3, modes=(2, 1)).modal
+    for body in (shape, soft):
+        built = kt.build_mechanism("arm", [kt.Body("b", flexible=body)], [kt.Joint("j", "revolute", "ground", "b")])
+        kt.save(kt.System(built), tmp_path / "arm.toml")
+        good, rng = (tmp_path / "arm.toml").read_bytes(), np.random.default_rng(7)
+        for _ in range(100):
+            try:
+                mechanism, _ = read_toml_text(damaged(good, rng).decode("utf-8", "replace"), file="arm.toml")
+            except kt.ModelError as error:
+                assert error.remedy
+            else:
+                assert mechanism.hash
+
+
 def test_a_body_without_valid_deflections(tmp_path):
     """Simulate, save and report a body that states no largest deflections."""
     shape = replace(kt.ModalBody.read(saved(tmp_path), modes=13, damping=0.03), valid=())

@@ -203,6 +203,8 @@ def _value(x: Any) -> str:
         return _quoted(_formula(x))
     if isinstance(x, tuple | list):
         return "[" + ", ".join(map(_value, x)) + "]"
+    if isinstance(x, dict):
+        return _table((key, _value(y)) for key, y in x.items())
     return repr(float(x) + 0.0)  # 0.0 for -0.0, which is the same number
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import pi
 from pathlib import Path
 
 import numpy as np
 
+from ...algebra.arrays import Numbers
 from ...analysis.cost import Cost, cost, generic_robot
 from ...dynamics.forward import forward_dynamics
 from ...dynamics.inverse import inverse_dynamics
 from ...loading import load
 from ...model.mechanism import Mechanism
 from ...plots.figures import COLORS, DASHES, _figure, _save, _style
+from ...system import System
 from . import stanford
 from .entry import Check, Entry, Outcome, Source, write_csv
 from .rivals import composite_bodies, count_page, ground_axes
@@ -95,6 +97,91 @@ MOTIONS = (
     Entry("saha2013-figure-5", "Saha2013", "torques and force of the Stanford arm", figure_5),
     Entry("saha2013-figure-6", "Saha2013", "free fall of the Stanford arm", figure_6),
 )
+
+
+# --- [Saha2013] section 1: rigid-flexible systems, whose results were "numerically stable" ---
+
+ARMS = ("space_arm", "flexible_arm")
+"""Arms with two flexible links of the library."""
+STEP = 1e-3
+"""Displacement of central differences [rad, m; rad/s, m/s]: rounding errors of 1e-13 are eigenvalues of 1e-5 1/s."""
+SLACK = 2.0
+"""The largest ratio of rounding errors that counts as equal."""
+
+
+def flexible_systems(folder: Path) -> Outcome:
+    """Compare eigenvalues that are zero without rounding errors: of accelerations under torques that cause given ones.
+
+    qdd(q, qd, tau(q, qd, qdd_d)) = qdd_d does not depend on the state, so that all eigenvalues of its errors
+    d(dq, dqd) = [0 1; dqdd/dq dqdd/dqd] (dq, dqd) are zero. Those of a computation are not, and make its errors grow.
+    """
+    rows, worst = [], {}
+    for name in ARMS:
+        for route, sizes in _spurious(load(name)).items():
+            rows.append((name, route, float(sizes.max()), int((sizes > sizes.max() / 10).sum())))
+            worst[name, route] = float(sizes.max())
+    routes = list(dict.fromkeys(route for _, route in worst))
+    first, others = routes[0], routes[1:]
+    checks = tuple(
+        Check(
+            "the methodology for rigid-flexible systems produced numerically stable results",
+            f"{name}: largest eigenvalue {worst[name, first]:.1e} 1/s by the recursion, "
+            + ", ".join(f"{worst[name, x]:.1e} by {x}" for x in others),
+            all(worst[name, first] <= SLACK * worst[name, x] for x in others),
+            Source.STATED,
+        )
+        for name in ARMS
+    )
+    headings = ("arm", "forward dynamics", "largest eigenvalue [1/s]", "of at least a tenth of it")
+    table = (headings, *((name, route, f"{x:.1e}", str(k)) for name, route, x, k in rows))
+    file = write_csv(folder / "saha2013_flexible_systems.csv", headings, rows)
+    stand_ins = (
+        "the systems: two arms of the library", "their states and accelerations: random numbers",
+        "the criterion of stability: eigenvalues that are zero without rounding errors",
+    )  # fmt: skip
+    notes = ("[Mohan2009], which compares such eigenvalues, is not among the papers at hand.",)
+    return Outcome(checks, (("eigenvalues that should be zero", table),), (file,), notes, stand_ins)
+
+
+def _spurious(arm: System) -> dict[str, Numbers]:
+    """Return the sizes of the eigenvalues by the recursion and by dense solutions with the inertia matrix."""
+    rng, n = np.random.default_rng(0), arm.nv
+    q, qd = arm.random_state(rng)
+    wanted = np.broadcast_to(rng.normal(size=n), (n, n))
+
+    def recursion(q: Numbers, qd: Numbers) -> Numbers:
+        tau = arm.inverse_dynamics(q, qd, wanted, forces=False)
+        return arm.forward_dynamics(q, qd, tau, forces=False)
+
+    def dense(solve: Callable[[Numbers, Numbers], Numbers]) -> Callable[[Numbers, Numbers], Numbers]:
+        def accelerations(q: Numbers, qd: Numbers) -> Numbers:
+            tau = arm.inverse_dynamics(q, qd, wanted, forces=False)
+            driving = tau - arm.bias_torque(q, qd, forces=False)
+            return np.array([solve(whole, x) for whole, x in zip(arm.inertia_matrix(q), driving, strict=True)])
+
+        return accelerations
+
+    ways = {
+        "the recursion": recursion,
+        "L D L^T of the inertia matrix": dense(_by_cholesky),
+        "its inverse": dense(lambda whole, x: np.linalg.inv(whole) @ x),
+    }
+    moved, out = STEP * np.eye(n), {}
+    q, qd = np.tile(q, (n, 1)), np.tile(qd, (n, 1))
+    for name, way in ways.items():
+        by_q = (way(q + moved, qd) - way(q - moved, qd)).T / (2 * STEP)
+        by_qd = (way(q, qd + moved) - way(q, qd - moved)).T / (2 * STEP)
+        errors = np.block([[np.zeros((n, n)), np.eye(n)], [by_q, by_qd]])
+        out[name] = np.abs(np.linalg.eigvals(errors))
+    return out
+
+
+def _by_cholesky(inertia: Numbers, x: Numbers) -> Numbers:
+    L = np.linalg.cholesky(inertia)
+    return np.linalg.solve(L.T, np.linalg.solve(L, x))
+
+
+FLEXIBLE = (Entry("saha2013-flexible-systems", "Saha2013", "stability for rigid-flexible systems", flexible_systems),)
 
 
 PANELS = {
@@ -250,6 +337,7 @@ def _pair(c: Cost) -> tuple[int, int]:
 
 ENTRIES = (
     *MOTIONS,
+    *FLEXIBLE,
     Entry(
         "saha2013-figure-19",
         "Saha2013",
