@@ -130,6 +130,77 @@ def test_kinds_of_actions(read, tmp_path):
         assert_close(np.concatenate([batch.q[0], batch.qd[0]]), np.concatenate(step(q, qd)), 1e-13, kind)
 
 
+BALL = """
+[mechanism]
+name = "ball"
+[[body]]
+name = "ball"
+mass = 0.7
+inertia = [0.01, 0.01, 0.01, 0, 0, 0]
+[[joint]]
+name = "up"
+kind = "prismatic"
+parent = "ground"
+child = "ball"
+axis = "z"
+"""
+DROP = """
+[task]
+mechanism = "ball.toml"
+dt = 0.01
+substeps = 4
+observation = ["q", "floor.force.0", "floor.touching"]
+[action]
+joints = ["up"]
+low = -1
+high = 3
+[[reward]]
+weight = 0.5
+[[reward]]
+of = "energy"
+[[terminated]]
+of = "ball.position.z"
+above = 2
+[start]
+q = { up = 0.3 }
+[[force]]
+kind = "joint_damper"
+joint = "up"
+damping = 2.0
+[[contact]]
+name = "floor"
+body = "ball"
+shape = "sphere"
+size = 0.1
+restitution = 0.2
+"""
+
+
+def test_forces_and_contacts_of_files(tmp_path):
+    """Drop a ball under a damper: it comes to rest on the ground, whose force is its weight less the mean action."""
+    (tmp_path / "ball.toml").write_text(BALL)
+    (tmp_path / "drop.toml").write_text(DROP)
+    batch = Batch(read_task(tmp_path / "drop.toml"), 2)
+    assert_close(batch.reset(0)[:, :2], np.array([[0.3, 0.0]] * 2), 1e-15, "start")
+    speeds = []
+    for _ in range(200):
+        observation, reward, terminated, _ = batch.step(np.zeros((2, 1)))
+        speeds.append(batch.qd[0, 0])
+    assert_close(observation[:, 0], np.full(2, 0.1), 1e-4, "height of the center at rest")
+    assert_close(observation[:, 1], np.full(2, 0.7 * 9.81 - 1.0), 1e-9, "force of the ground")
+    assert (observation[:, 2] == 1.0).all() and not terminated.any() and max(speeds) > 0.05
+    assert_close(reward, np.full(2, 0.5 + 0.7 * 9.81 * 0.1), 1e-3, "a constant term and the energy")
+    for old, new, text in (
+        ('body = "ball"\nshape', 'body = "bal"\nshape', r"drop.toml:\d+: .*no body 'bal'.*ball"),
+        ('shape = "sphere"', 'shape = "egg"', r"drop.toml:\d+: .*no shape 'egg'|drop.toml:\d+: .*egg"),
+        ('kind = "joint_damper"', 'kind = "damper"', r"drop.toml:\d+: force 1.*: no force of kind 'damper'"),
+        ('"floor.touching"', '"floor.touch"', r"drop.toml:\d+: task, observation: no value 'floor.touch'.*floor.force"),
+    ):
+        (tmp_path / "drop.toml").write_text(DROP.replace(old, new))
+        with pytest.raises(ModelError, match=text):
+            read_task(tmp_path / "drop.toml")
+
+
 def test_values_by_name():
     """Compare values of bodies, joints, contacts and energies with the functions of the system."""
     robot = kt.load("quadruped")
