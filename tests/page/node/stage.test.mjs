@@ -6,7 +6,7 @@ import { motionCharts } from "../../../src/kinetree/page/js/charts.js";
 import { stretchOf } from "../../../src/kinetree/page/js/framing.js";
 import { shownArrows } from "../../../src/kinetree/page/js/stage_arrows.js";
 import { TAIL, Trails } from "../../../src/kinetree/page/js/trails.js";
-import { putSegments } from "../../../src/kinetree/page/js/webgl.js";
+import { coarseFaces, putSegments } from "../../../src/kinetree/page/js/webgl.js";
 import { close } from "./cases.mjs";
 
 const TIPS = [
@@ -146,4 +146,26 @@ test("a momentum that only rounds is drawn flat, and one that changes is not", (
     }
   const [momentum, angular] = chartsOf(0);
   close([momentum.floor, angular.floor], [6e-3, 3e-2], 1e-12, "floors: 0.1 % of sqrt(2 m T), and 5 m of it");
+});
+
+test("shadows of meshes have few triangles, which cover what the meshes cover", () => {
+  const n = 60; // squares along the edge of a sheet that waves
+  const vertices = new Float32Array(9 * (n + 1) ** 2);
+  for (let i = 0; i <= n; i++)
+    for (let j = 0; j <= n; j++) vertices.set([i / n, j / n, 0.05 * Math.sin(i)], 9 * (i * (n + 1) + j));
+  const faces = [];
+  for (let i = 0; i < n; i++)
+    for (let j = 0; j < n; j++) {
+      const a = i * (n + 1) + j;
+      faces.push(a, a + n + 1, a + 1, a + 1, a + n + 1, a + n + 2);
+    }
+  const made = coarseFaces({ vertices, faces: Uint32Array.from(faces) }, 0, faces.length);
+  assert.ok(made.length < 0.15 * faces.length, `${made.length} of ${faces.length}`);
+  const place = (v) => [vertices[9 * v], vertices[9 * v + 1]];
+  let area = 0;
+  for (let k = 0; k < made.length; k += 3) {
+    const [a, b, c] = [0, 1, 2].map((j) => place(made[k + j]));
+    area += Math.abs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])) / 2;
+  }
+  assert.ok(area > 0.9 && area < 1.1, `area ${area}`);
 });

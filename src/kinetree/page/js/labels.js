@@ -11,7 +11,7 @@ const SIDES = [
 
 // labels: [{ text, at: point in space, color, strong }], the most important first.
 export function drawLabels(canvas, labels, camera, ratio, palette) {
-  const pen = canvas.getContext("2d");
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
   const { width, height } = canvas;
   const size = 12 * ratio * palette.scale;
   pen.lineJoin = "round";

@@ -4,7 +4,7 @@
 
 export class CanvasPen {
   constructor(canvas, ratio) {
-    this.pen = canvas.getContext("2d");
+    this.pen = canvas.getContext("2d", { willReadFrequently: true }); // painted by the processor
     this.pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 

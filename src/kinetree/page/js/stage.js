@@ -126,7 +126,8 @@ export class Stage {
         : inUnits(picture, 1 / distance, this.view.matrices(aspect, scale(1 / distance, target), 1)),
     );
     const labels = stageLabels(this, scene);
-    if (this.drawn) overlay.getContext("2d").clearRect(0, 0, overlay.width, overlay.height);
+    if (this.drawn)
+      overlay.getContext("2d", { willReadFrequently: true }).clearRect(0, 0, overlay.width, overlay.height);
     this.drawn = labels.length ? drawLabels(overlay, labels, camera, ratio, this.palette) : 0;
     if (this.paper) this.paint(picture);
   }

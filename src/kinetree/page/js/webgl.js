@@ -60,6 +60,8 @@ void main() {
   float a = paint.a * edge * (1.0 - smoothstep(0.35 * reach, reach, distance(at, middle)));
   result = vec4(paint.rgb * a, a);
 }`;
+const COARSE = 300; // triangles of the largest solid whose shadow is its own
+const CELLS = 12; // along the longest edge of a larger one: its points in one cell are one
 const CORNER = 11; // numbers: from, to, color, width
 
 export function webglRenderer(canvas, solids) {
@@ -93,6 +95,20 @@ export function webglRenderer(canvas, solids) {
   setAttributes(solid, { place: 3, normal: 3, color: 3 });
   gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
   gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, solids.faces, gl.STATIC_DRAW);
+  let faces = solids.faces; // with those of coarse shadows, by the first face of their solid
+  const coarse = new Map();
+
+  // Items whose shadows have few triangles: those of meshes would take as long as the meshes themselves.
+  function shadowItems(items) {
+    const large = items.filter(({ first, count }) => count > 3 * COARSE && !coarse.has(first));
+    for (const { first, count } of large) {
+      const own = coarseFaces(solids, first, count);
+      coarse.set(first, { first: faces.length, count: own.length });
+      faces = Uint32Array.from([...faces, ...own]);
+    }
+    if (large.length) gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, faces, gl.STATIC_DRAW);
+    return items.map((item) => (coarse.has(item.first) ? { ...item, ...coarse.get(item.first) } : item));
+  }
   const lineArrays = gl.createVertexArray();
   const lineBuffer = gl.createBuffer();
   gl.bindVertexArray(lineArrays);
@@ -177,7 +193,7 @@ export function webglRenderer(canvas, solids) {
       gl.stencilOp(gl.KEEP, gl.KEEP, gl.INCR);
       gl.uniform1i(solid.place("flat_"), 1);
       const solids = picture.items.filter((item) => !((item.alpha ?? 1) < 1));
-      if (picture.shadow) drawSolids(solids, picture.shadow, picture.shade);
+      if (picture.shadow) drawSolids(shadowItems(solids), picture.shadow, picture.shade);
       gl.disable(gl.STENCIL_TEST);
       gl.enable(gl.DEPTH_TEST);
       gl.uniform1i(solid.place("flat_"), 0);
@@ -221,4 +237,26 @@ function normalMatrix(m) {
   const out = [...cross(y, z), ...cross(z, x), ...cross(x, y)];
   const most = Math.max(...out.map(Math.abs)) || 1;
   return out.map((c) => c / most);
+}
+
+// Faces of a solid between points of a coarse grid, each the first one of its cell.
+export function coarseFaces({ vertices, faces }, first, count) {
+  const own = faces.subarray(first, first + count);
+  const at = (v, c) => vertices[9 * v + c];
+  const [low, high] = [Math.min, Math.max].map((f) =>
+    [0, 1, 2].map((c) => own.reduce((x, v) => f(x, at(v, c)), at(own[0], c))),
+  );
+  const cell = Math.max(...high.map((x, c) => x - low[c])) / CELLS || 1;
+  const found = new Map();
+  const point = (v) => {
+    const key = [0, 1, 2].map((c) => Math.round((at(v, c) - low[c]) / cell)).join();
+    if (!found.has(key)) found.set(key, v);
+    return found.get(key);
+  };
+  const made = new Map();
+  for (let k = 0; k < own.length; k += 3) {
+    const [a, b, c] = [point(own[k]), point(own[k + 1]), point(own[k + 2])];
+    if (a !== b && b !== c && c !== a) made.set([a, b, c].sort().join(), [a, b, c]);
+  }
+  return [...made.values()].flat();
 }
