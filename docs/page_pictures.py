@@ -26,7 +26,7 @@ def pages(folder: Path) -> dict[str, Path]:
     arm = kt.load("planar_3r")
     way = kt.Cycloid([0.3, -0.4, 0.2], [1.2, 0.8, -0.5], 1.5)
     run = kt.simulate(arm, [0.3, -0.4, 0.2], duration=2.0, dt=1e-3, control=kt.PDGravity(20.0, 2.0, way))
-    names = ("puma560", "stewart", "stanford", "four_bar", "planar_2r")
+    names = ("puma560", "stewart", "stanford", "four_bar", "planar_2r", "flexible_arm")
     made = {name: kt.load(name).page().save(folder / f"{name}.html") for name in names}
     for name in ("planar_arms", "four_bar_linkage", "pendulum"):
         made[f"lesson:{name}"] = kt.lesson(name).save(folder / f"lesson-{name}.html")
@@ -100,6 +100,10 @@ PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
         "kinetree.moveTo(Float64Array.from([0.4, 0.6]))", "kinetree.store.set({ mode: 'Forward' })",
         CLICK.format("Run cloud"), *[WAIT] * 30, "kinetree.player.seek(1.2)", "kinetree.stage.fit()",
         "document.querySelector('.panel').parentElement.scrollTop = 1000",
+    ]),
+    "page-beams": ("flexible_arm", DESKTOP, [
+        "kinetree.store.set({ mode: 'Forward' })", ahead(0.35), "kinetree.plots.choose('bending moment')",
+        "kinetree.plots.choose('shear', true)", "kinetree.store.set({ bending: { decades: 0.7, strain: true } })",
     ]),
     "page-run": ("run", DESKTOP, ["kinetree.player.play(false)", "kinetree.player.seek(0.8)"]),
     "page-dark": ("stewart", DESKTOP, [

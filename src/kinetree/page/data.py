@@ -29,6 +29,7 @@ from ..results.columns import EFFORTS
 from ..results.trajectory import Trajectory
 from ..simulation.acting.point_forces import forces_of
 from ..system import System
+from .beams import page_beams
 from .file import compress, pack, script_of, style_of
 from .kernel import Progress, page_kernel
 from .lengths import Length, free_lengths, length_table
@@ -234,7 +235,9 @@ def _data(
             "parameters": np.array([values[p.name] for p in mechanism.free_parameters], dtype=np.float64),
         },
     }
-    room = _room(mechanism, table=editable) - (DRAWING if meshes else len(pack(data)))
+    beams = page_beams(start) if any(b.flexible is not None for b in mechanism.bodies) else []
+    data |= {"beams": beams} if beams else {}
+    room = _room(mechanism, table=editable, beams=bool(beams)) - (DRAWING if meshes else len(pack(data)))
     functions = page_kernel(live, room, editable=editable, progress=progress) if kernel else None
     return data | {"table": table, "kernel": functions}
 
@@ -255,9 +258,9 @@ def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict
     return page_table(mechanism, values) | {"notes": notes(report), "urdf": urdf_template(mechanism, values)}
 
 
-def _room(mechanism: Mechanism, *, table: bool) -> float:
+def _room(mechanism: Mechanism, *, table: bool, beams: bool) -> float:
     """Return the characters that a page leaves for its data and for the functions of its mechanism."""
-    script = script_of(mechanism.loops, table=table)
+    script = script_of(mechanism.loops, table=table, beams=beams)
     return LARGEST - len(compress(script)) - len(compress(style_of())) - FRAME
 
 

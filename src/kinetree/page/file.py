@@ -199,11 +199,14 @@ STUDIO = (
 """The modules that need Python, which files leave out."""
 TABLE = ("page/js/panels/model.js", "page/js/editing.js", "page/js/model_files.js")
 """The modules of the mode Model, which files without a table leave out."""
+BEAMS = ("page/js/beams.js",)
+"""The modules of flexible bodies, which files of rigid ones leave out."""
 
 
-def script_of(loops: Sequence[object], *, table: bool, lesson: bool = False) -> str:
-    """Return the script of the file of a mechanism with these loops, with or without a table and a lesson."""
-    unused = (*STUDIO, *(() if loops else ("page/js/panels/loops.js",)), *(() if table else TABLE))
+def script_of(loops: Sequence[object], *, table: bool, lesson: bool = False, beams: bool = False) -> str:
+    """Return the script of the file of a mechanism with these loops, with or without a table, a lesson and beams."""
+    parts = ((loops, ("page/js/panels/loops.js",)), (table, TABLE), (beams, BEAMS))
+    unused = (*STUDIO, *(name for used, names in parts if not used for name in names))
     return bundle(LESSON_ENTRY if lesson else ENTRY, unused)
 
 

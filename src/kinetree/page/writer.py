@@ -155,9 +155,8 @@ def _text(data: dict[str, Any], parts: dict[str, str], *, served: bool = False) 
     """Return the text of a page."""
     lesson = served or "lesson" in data
     more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "CONNECT": "", **parts}
-    script = (
-        served_script() if served else script_of(data["model"]["loops"], table=data["table"] is not None, lesson=lesson)
-    )
+    parts_of = {"table": data["table"] is not None, "lesson": lesson, "beams": bool(data.get("beams"))}
+    script = served_script() if served else script_of(data["model"]["loops"], **parts_of)
     return fill_template("js/page.html", script, style_of(lesson=lesson), data, compiles=served, **more)
 
 

@@ -82,7 +82,8 @@ def scene(run: Trajectory, read: Reader | None = None, *, loose_cuts: bool = Fal
     ]
     size = _size(run, bodies, joints, points, held, boxed, read)
     radius = _radius(run["poses"][0], points, size)
-    girth = [radius] * len(bodies) if loops else shells.girths(mechanism.parents, run["poses"][0], points, radius)
+    is_slender = bool(loops) or any(body.flexible is not None for body in bodies)
+    girth = [radius] * len(bodies) if is_slender else shells.girths(mechanism.parents, run["poses"][0], points, radius)
     up, normal = up_direction(mechanism, values), plane_of(run.system, run.q[0], given)
     solids, rods, tips, cases = [], [], [], []
     for i, (body, joint) in enumerate(zip(bodies, joints, strict=True)):

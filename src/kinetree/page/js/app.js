@@ -1,6 +1,7 @@
 // The page: header with modes, left panel, stage, inspector, player and plots, joined by the store.
 
 import { hasReactions } from "./arrows.js";
+import { connectBeams } from "./beams.js";
 import { unpacked } from "./data.js";
 import { el } from "./elements.js";
 import { bindDrawing } from "./drawn_lengths.js";
@@ -96,16 +97,20 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
     const rows = numbers ? kernel.with(numbers, () => kernel.poses(q).slice()) : kernel.poses(q);
     return model.bodies.map((_, i) => fromRows(rows, 16 * i));
   };
+  app.shownPosition = (q) => q; // with larger deflections, where beams are exaggerated
   app.matricesNow = () => {
     const motion = store.get("motion");
     if (motion?.poses) return motion.matrices(store.get("time"));
-    return kernel ? app.matrices(store.get("q")) : model.bodies.map((_, i) => fromRows(data.first.poses, 16 * i));
+    return kernel
+      ? app.matrices(app.shownPosition(store.get("q")))
+      : model.bodies.map((_, i) => fromRows(data.first.poses, 16 * i));
   };
   app.moveTo = (q, options) => moveTo(app, q, options);
   const first = new Set(store.fields.keys());
   // fields of panels
   app.readLink = () => Object.fromEntries(Object.entries(readLink(store, hash)).filter(([name]) => !first.has(name)));
   connect(app, layout);
+  connectBeams?.(app, layout); // a page without beams leaves it out
   connectTable?.(app); // a page without a table leaves it out
   connectStructures?.(app); // and a page without Python this
   buildModes(app, layout);
@@ -234,7 +239,8 @@ function connect(app, layout) {
     const ghost = store.get("ghost");
     return {
       ghost: ghost && kernel ? app.matrices(ghost.state(time).q, ghost.numbers) : null,
-      layers: [app.part?.layer?.()].filter(Boolean),
+      layers: [app.part?.layer?.(), app.beamLayer?.()].filter(Boolean),
+      ...(app.isExaggerated?.() ? { trails: [] } : {}), // they are those of the true motion
     };
   });
   stage.view.clicks.push((grab) => {

@@ -17,7 +17,7 @@ export function paintChart(pen, sheet, x0, w, h) {
   pen.clip(box.x, box.y - 2, box.w, box.h + 4, () => {
     for (const { series, color } of sheet.shown) paintSeries(pen, series, color, scales, box.w);
   });
-  for (const t of [sheet.now, sheet.hover]) {
+  for (const t of sheet.chart.along ? [] : [sheet.now, sheet.hover]) {
     if (t === null || t < times.t0 - 1e-9 || t > times.t1 + 1e-9) continue;
     const { px, py } = scales;
     if (!sheet.chart.plane)
@@ -31,7 +31,7 @@ export function paintChart(pen, sheet, x0, w, h) {
       if (x !== null) pen.dot(series.x ? px(valueAt(series, t, (k) => series.x[k])) : px(t), py(x), 2.8, color);
     }
   }
-  return { ...box, ...times, left: x0, wide: w, plane: Boolean(sheet.chart.plane) };
+  return { ...box, ...times, left: x0, wide: w, plane: Boolean(sheet.chart.plane || sheet.chart.along) };
 }
 
 function paintSeries(pen, series, color, { px, py }, wide) {

@@ -64,8 +64,9 @@ export function csvOf(charts) {
       if (series.upper) add(" high", chart.unit, (k) => series.upper[k]);
     }
   }
-  const heads = [...groups].flatMap(([, { columns }], g) => [
-    g ? `t${g + 1} [s]` : "t [s]",
+  const isAlong = new Set(charts.filter((c) => c.along).flatMap((c) => c.series.map((series) => series.t)));
+  const heads = [...groups].flatMap(([t, { columns }], g) => [
+    isAlong.has(t) ? "x [m]" : g ? `t${g + 1} [s]` : "t [s]",
     ...columns.map(([name]) => quoted(name)),
   ]);
   const rows = Math.max(0, ...[...groups].map(([, { count }]) => count));

@@ -5,8 +5,10 @@
  * @typedef {{ name: string, t: ArrayLike<number>, count?: number, values: ArrayLike<number>, x?: ArrayLike<number>,
  *   stride?: number, offset?: number, upper?: ArrayLike<number>, color?: string, dashed?: boolean, tone?: number
  * }} Series
- * Charts of one `group` are shown together at first. Curves of less than `floor` are drawn flat: rounding, not motion.
- * @typedef {{ title: string, unit: string, series: Series[], plane?: boolean, group?: string, floor?: number,
+ * Charts of one `group` are shown together at first. One `along` a body has places instead of times. Curves of less
+ * than `floor` are drawn flat: rounding, not motion.
+ * @typedef {{ title: string, unit: string, series: Series[], plane?: boolean, along?: boolean, group?: string,
+ *   floor?: number,
  *   axis?: { name: string, unit: string, other?: string, first?: number, rate?: number } }} Chart
  */
 

@@ -52,6 +52,7 @@ export class Plots {
     this.hover = null;
     this.off = new Set();
     this.chosen = [];
+    this.more = () => []; // charts of every mode
     this.refresh = oncePerFrame(() => this.draw());
     this.bar = el("div", { class: "plotbar" });
     this.tabs = el("div", { class: "tabs", role: "group", "aria-label": "quantities to plot" });
@@ -87,7 +88,9 @@ export class Plots {
     });
   }
 
-  show(charts) {
+  show(given) {
+    const charts = [...given, ...this.more()];
+    this.given = given;
     this.charts = charts;
     this.chosen = this.chosen.filter((title) => charts.some((c) => c.title === title));
     if (!this.chosen.length)
@@ -116,7 +119,7 @@ export class Plots {
     if (!beside) this.chosen = [title];
     else if (others.length < this.chosen.length && others.length) this.chosen = others;
     else this.chosen = this.charts.map((c) => c.title).filter((other) => other === title || others.includes(other));
-    this.show(this.charts);
+    this.show(this.given);
   }
 
   get isWide() {
@@ -189,7 +192,7 @@ export class Plots {
     const t = this.hover ?? this.store.get("time");
     for (const { chart, series, now } of this.readers) {
       const { factor, unit } = shownUnit(chart.unit, this.store.get("units"));
-      const x = valueAt(series, t);
+      const x = chart.along ? null : valueAt(series, t);
       now.textContent = x === null ? "" : `${short(x * factor)} ${unit}`;
       now.dataset.value = x === null ? "" : String(x);
     }

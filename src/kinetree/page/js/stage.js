@@ -161,7 +161,7 @@ export class Stage {
       camera,
       lines,
       marks,
-      items: items.filter((item) => item.count > 0),
+      items: items.filter((item) => item.count > 0 && !item.isBeam),
       up: this.up,
       light: this.light,
       floor: floor === null || show.floor === false ? [] : [floorLines(this, target)],

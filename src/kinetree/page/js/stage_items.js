@@ -61,7 +61,8 @@ export function bodyItems(stage, { matrices, hidden, picked = -1 }, alpha = 1) {
       [rod.b, rod.pb],
     ].map(([k, p]) => (k < 0 ? p : transform(matrices[k], p)));
     const color = rod.a >= 0 && rod.a === picked ? tint : rod.color;
-    out.push({ ...stage.solid(rod.solid), matrix: rodMatrix(from, to, thick * rod.radius), color, body: rod.a, alpha });
+    const matrix = rodMatrix(from, to, thick * rod.radius);
+    out.push({ ...stage.solid(rod.solid), matrix, color, body: rod.a, alpha, isBeam: rod.isBeam && alpha === 1 });
     if (rod.pin)
       for (const at of [from, to])
         out.push({ ...stage.solid("ball"), matrix: ballMatrix(at, thick * rod.pin), color, body: rod.a, alpha });
