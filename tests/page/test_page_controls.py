@@ -228,3 +228,29 @@ def test_masses_are_in_one_frame_and_follow(page):
     page.get_by_role("button", name="Adapt the inertia").click()
     assert_close(np.array(page.evaluate("kinetree.store.get('table').rows[0].inertia")), 2 * inertia, 1e-15, "inertia")
     assert not page.get_by_role("button", name="Adapt the inertia").is_visible()
+
+
+def test_numbers_are_plain(page):
+    """Read a matrix without rounding errors, a clock that ends where the motion does, and an end of 45 degrees."""
+    page.evaluate("kinetree.store.set({ q: Float64Array.from([1e-12, Math.PI - 1e-13]) })")
+    cells = page.eval_on_selector_all(".pose .matrix td", "all => all.map((x) => x.textContent)")
+    assert not [x for x in cells if "e" in x] and "0.0000" in cells
+    page.evaluate("kinetree.store.set({ mode: 'Inverse' }); kinetree.player.seek(2)")
+    page.evaluate("kinetree.store.set({ mode: 'Model' }); kinetree.store.set({ motion: null })")
+    assert page.inner_text("#clock") == "0.000 / 0.000 s"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("four_bar", "This mechanism has loops"), ("space_robot_3r", "nothing drives its base")]
+)
+def test_a_mode_that_does_not_suit_gives_its_reason(chromium, tmp_path, name, reason):
+    """Choose the mode of torques by a click and by its key where it cannot be: it is grey, and tells why."""
+    with opened(chromium, kt.load(name).page().save(tmp_path / "page.html")) as page:
+        tab = page.get_by_role("navigation", name="modes").get_by_role("button", name="Inverse", exact=True)
+        assert tab.get_attribute("aria-disabled") == "true" and reason in (tab.get_attribute("title") or "")
+        for choose in (lambda: tab.click(force=True), lambda: page.keyboard.press("i")):
+            page.evaluate("kinetree.say('')")
+            choose()
+            assert reason in page.inner_text(".message")
+        assert page.evaluate("kinetree.store.get('mode')") != "Inverse"
+        assert page.locator(".modes [aria-pressed=true]").count() == 1

@@ -226,3 +226,10 @@ def test_a_run_follows_the_opened_mechanism(tmp_path):
     open_system(studio, kt.load("planar_3r"))
     with pytest.raises(kt.InputError, match="expected 3 finite numbers"):
         simulate(studio, Q, QD, 1.0)
+
+
+def test_texts_of_runs_have_no_flags(tmp_path):
+    """Use the steps up: the advice is that for Python, without that for the command line."""
+    studio = studio_of("planar_2r", tmp_path)
+    run = simulate(studio, [0.0, 0.0], [0.0, 0.0], 3.0, method="dop853", max_steps=10)["run"]
+    assert "try a larger max_steps, or method=" in run["status"] and "--" not in run["status"]

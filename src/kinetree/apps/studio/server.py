@@ -24,7 +24,7 @@ from ...page.file import fingerprint, pack
 from ...page.writer import served_page
 from .actions import ACTIONS
 from .actions.files import drawable, open_file, open_lesson, open_library
-from .tabs import Cancelled, Folder, Studio, Tab, Tabs, open_system
+from .tabs import Cancelled, Folder, Studio, Tab, Tabs, for_page, open_system
 
 if TYPE_CHECKING:
     from ...system import System
@@ -140,7 +140,7 @@ def outcome(studio: Studio, name: object, arguments: object) -> dict[str, Any]:
     except Cancelled:
         return {"error": "cancelled", "cancelled": True}
     except KinetreeError as error:
-        return {"error": str(error)}
+        return {"error": for_page(str(error))}
     except Exception:
         LOG.exception("the action %s failed", brief(name))
         return {"error": UNEXPECTED}

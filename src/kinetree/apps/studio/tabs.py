@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
 import secrets
 import tempfile
 import threading
@@ -179,6 +180,15 @@ def _checked(files: object) -> dict[str, bytes]:
             raise InputError(f"two of the files have the name {name!r}; rename one")
         contents[name] = content
     return contents
+
+
+FLAGS = re.compile(r" \((?:command line: )?--[^)]*\)|, --[\w-]+(?=\))")
+"""Advice for the command line in a text."""
+
+
+def for_page(text: str) -> str:
+    """Return a text of the library for the reader of a page, who has no command line."""
+    return FLAGS.sub("", text)
 
 
 MOST = 64

@@ -314,6 +314,15 @@ function buildModes(app, layout) {
       onclick: () => store.set({ mode: panel.name }),
     }),
   );
+  for (const panel of PANELS) {
+    const reason = kernel && !offered.includes(panel) && panel.reason?.(app);
+    if (!reason) continue;
+    const explain = () => app.say(reason, { calm: true });
+    const attributes = { type: "button", text: panel.name, title: reason, "aria-disabled": "true", onclick: explain };
+    const after = offered.findIndex((other) => PANELS.indexOf(other) > PANELS.indexOf(panel));
+    buttons.splice(after < 0 ? buttons.length : after, 0, el("button", attributes));
+    app.keys.add(panel.key, `why there is no mode ${panel.name} here`, explain);
+  }
   layout.modes.append(...buttons);
   function choose() {
     const panel = offered.find((p) => p.name === store.get("mode"));
@@ -329,7 +338,7 @@ function buildModes(app, layout) {
     layout.left.scrollTop = 0;
     app.part = part;
     part.enter?.();
-    buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(offered[k] === panel)));
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === panel.name));
     app.stage.refresh();
   }
   app.choose = choose;

@@ -26,8 +26,8 @@ export function drivesOf(settings) {
 export const springTargets = ({ target, stiffness, weight }) =>
   target.map((x, k) => (weight && stiffness[k] > 0 ? x + weight[k] / stiffness[k] : x));
 
-// Gains that hold each joint at a position: its inertia there swings at a frequency [rad/s] with a damping ratio, and its
-// spring carries the weight.
+// Gains that hold each joint at a position: its inertia there swings at a frequency [rad/s] with a damping ratio, and
+// its spring carries the weight.
 export function heldAt(kernel, q, frequency, ratio) {
   const inertias = kernel.inertias(q);
   const gain = (factor) => Array.from(inertias, (x, k) => (kernel.coordinates[k] < 0 ? 0 : factor * x));

@@ -146,6 +146,8 @@ const given = (x) => (Math.abs(x) < 1e-14 ? "0" : neat(Number(x.toPrecision(5)))
 // The last word of a label: "x" of "base.x"; empty for a joint with one coordinate.
 const tail = (label, joint) => (label === joint.name ? "" : label.slice(joint.name.length + 1));
 
+const NOTHING = 1e-9; // entries of rotations and places [m] that are rounding, in tables of four decimals
+
 export function poseTable(rows) {
   return el(
     "table",
@@ -159,7 +161,7 @@ export function poseTable(rows) {
           {},
           [0, 1, 2, 3].map((c) =>
             el("td", {
-              text: short(rows[4 * r + c]),
+              text: short(Math.abs(rows[4 * r + c]) < NOTHING ? 0 : rows[4 * r + c]),
               "data-value": String(rows[4 * r + c]),
               class: c === 3 ? "position" : "",
             }),

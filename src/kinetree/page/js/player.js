@@ -82,7 +82,8 @@ export class Player {
 
   show() {
     const { parts } = this;
-    const now = this.store.get("time");
+    // a motion that is offered may end before the time of another one
+    const now = Math.min(this.end, Math.max(this.start, this.store.get("time")));
     const digits = this.span < 2 ? 3 : 2;
     parts.time.value = this.span > 0 ? (now - this.start) / this.span : 0;
     parts.clock.textContent = `${now.toFixed(digits)} / ${this.end.toFixed(digits)} s`;

@@ -22,7 +22,7 @@ from ....simulation.acting.references import Hold
 from ....simulation.options import RunOptions
 from ....simulation.simulate import simulate as simulated
 from ....system import System
-from ..tabs import Studio
+from ..tabs import Studio, for_page
 from .model import system_with_edits
 
 # --- A floor under a mechanism that floats: its named frames touch it ---
@@ -106,7 +106,8 @@ def simulate(
         **values,
         **_run_options(options),
     )
-    return {"run": run_frames(run, even_frames(run, frames)[0], None)}
+    shown = run_frames(run, even_frames(run, frames)[0], None)
+    return {"run": shown | {"status": for_page(shown["status"])}}
 
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@
 //   title    one sentence for the tooltip: what a reader does here
 //   needs    names of kernel functions without which the panel is not offered; [] for none
 //   suits    optional: suits(app) -> boolean; false hides the panel, e.g. for open mechanisms
+//   reason   optional: reason(app) -> a sentence why this mechanism does not suit it, "" for none: its name then stays
+//            in the header, grey, and shows the sentence
 //   later    optional: true for a panel in which a page does not open if it has another one
 //   build    build(host, app) -> part: makes the left column inside of `host`, an empty element, once, when the mode is
 //            first chosen

@@ -28,8 +28,8 @@ export const panel = {
   key: "i",
   title: "the torques of a motion, by cause",
   needs: ["poses", "twists", "inverse_dynamics", "gravity_torque", "reactions", "twist_rates"],
-  suits: ({ model }) =>
-    !model.closed && model.nq === model.nv && model.nv > 0 && model.coordinates.every((c, k) => c.velocity === k),
+  suits: (app) => !reasonOf(app),
+  reason: reasonOf,
 
   build(host, app) {
     const { model, store, player } = app;
@@ -40,7 +40,9 @@ export const panel = {
       {
         kind: "cycloid",
         q0: here(),
-        q1: here().map((x, k) => inLimits(model.coordinates[k], x + (model.coordinates[k].unit === "rad" ? 1 : 0.1))),
+        q1: here().map((x, k) =>
+          inLimits(model.coordinates[k], x + (model.coordinates[k].unit === "rad" ? Math.PI / 4 : 0.1)),
+        ),
         duration: 2,
         points: [],
         gravity: true,
@@ -223,6 +225,20 @@ export const panel = {
     return part;
   },
 };
+
+// Why a mechanism has no inverse dynamics here; "" if it has.
+function reasonOf({ model }) {
+  const trees = "Inverse is for trees with a drive in every joint.";
+  const instead = "see Forward, with torques or hold.";
+  if (model.loops.length)
+    return `${trees} This mechanism has loops: the mode Loops has the torque of its drive and all bearing forces.`;
+  if (model.joints.some((joint, i) => joint.floats && model.bodies[i].parent < 0))
+    return `${trees} This mechanism floats, and nothing drives its base: ${instead}`;
+  if (model.closed) return `${trees} Joints of this mechanism are coupled, by gears or as mimic joints: ${instead}`;
+  if (model.nq !== model.nv || model.coordinates.some((c, k) => c.velocity !== k))
+    return `Inverse is for joints with one coordinate per velocity, unlike those with quaternions: ${instead}`;
+  return "";
+}
 
 const inLimits = (c, x) => Math.min(c.upper ?? Infinity, Math.max(c.lower ?? -Infinity, x));
 
