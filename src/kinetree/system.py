@@ -184,6 +184,15 @@ class System(CompiledMechanism):
 
         return casadi_function(self, name, form=form, **options)
 
+    def inertia_logdet_gradient(self, q: ArrayLike) -> Numbers:
+        """Return the derivative of log det I along each velocity of the open tree in O(n), shape [..., nv].
+
+        The joints are of kinds whose axes are fixed in the child: all but universal, planar and those of Euler angles.
+        """
+        from .formulations.articulated import logdet_gradient
+
+        return logdet_gradient(self.mechanism, q)
+
     def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
         """Return the DeNOC matrices of the papers at one state: N_l, N_d, M, I, C, g and the rest, by name."""
         from .formulations.denoc import denoc

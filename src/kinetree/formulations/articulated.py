@@ -1,15 +1,18 @@
-"""Composite bodies, whose joints are locked, and articulated bodies, whose joints are free."""
+"""Composite bodies, whose joints are locked, articulated ones, whose joints are free, and the slope of log det I."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import joints as joint_kinds
 from ..errors import InputError
-from .kinematics import Matrix, skew
+from ..model.mechanism import Mechanism
+from .kinematics import Matrix, body_states, skew
 
 RIGID = 1e-10
 """Largest deviation of a mass matrix from the form of a rigid body, relative to its largest entry: rounding only."""
@@ -138,3 +141,66 @@ def _count(members: tuple[str, ...]) -> str:
 
 def _vector(x: Matrix) -> str:
     return "(" + ", ".join(f"{a:.4g}" for a in np.where(np.abs(x) < 1e-15, 0.0, x)) + ")"
+
+
+# --- The gradient of the logarithm of the determinant of the inertia matrix ---
+
+
+def logdet_gradient(mechanism: Mechanism, q: ArrayLike) -> Matrix:
+    """Return the derivative of log det I along each velocity of the open tree in O(n), shape [..., nv].
+
+    The articulated bodies are swept inward, their compliances outward.            docs/theory/forward.md (L2), (L3)
+    """
+    at = np.asarray(q, dtype=float)
+    if at.shape[-1:] != (mechanism.nq,):
+        raise InputError(f"q has shape {at.shape}; expected [..., {mechanism.nq}]")
+    rows = [_logdet_gradient(mechanism, row) for row in at.reshape(-1, mechanism.nq)]
+    return np.array(rows).reshape(*at.shape[:-1], mechanism.nv)
+
+
+def _logdet_gradient(mechanism: Mechanism, q: Matrix) -> Matrix:
+    for joint, own in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        kind = joint_kinds.kind(joint.kind)
+        if kind.NV > 1 and any(map(any, _rates(kind, joint, q[own].tolist()))):
+            raise InputError(
+                f"the axes of the {joint.kind} joint {joint.name!r} move with its coordinates; use "
+                'arm.function("inertia_logdet").jacobian(), or single joints'
+            )
+    states = body_states(mechanism, q)
+    masses = [_mass_matrix(s.m, s.d, s.I) for s in states]
+    shifts, behind, pivots = [np.eye(6) for _ in states], [], []
+    for i in range(len(states) - 1, -1, -1):
+        s, M = states[i], masses[i]
+        psi = M @ s.P
+        inverse = np.linalg.inv(s.P.T @ psi + np.diag(s.armature))
+        pivots.append((psi, inverse))
+        behind.append(M - psi @ inverse @ psi.T)  # of the subtree, as its parent moves it: (31)
+        if s.parent >= 0:
+            shifts[i][3:, :3] = -skew(s.o - states[s.parent].o)
+            masses[s.parent] = masses[s.parent] + shifts[i].T @ behind[-1] @ shifts[i]
+    pivots.reverse()
+    behind.reverse()
+    out, compliances = np.zeros(mechanism.nv), []
+    for s, A, M, (psi, inverse) in zip(states, shifts, behind, pivots, strict=True):
+        Y = A @ compliances[s.parent] @ A.T if s.parent >= 0 else np.zeros((6, 6))
+        product = Y @ M
+        for k, (w, v) in zip(range(s.dofs.start, s.dofs.stop), s.P.T.reshape(-1, 2, 3), strict=True):
+            ad = np.zeros((6, 6))
+            ad[:3, :3] = ad[3:, 3:] = skew(w)
+            ad[3:, :3] = skew(v)
+            out[k] = -2.0 * float(np.sum(product * ad.T))  # (L2)
+        L = np.eye(6) - s.P @ inverse @ psi.T
+        compliances.append(L @ Y @ L.T + s.P @ inverse @ s.P.T)  # (L3)
+    return out
+
+
+def _rates(kind: Any, joint: object, q: list[float]) -> list[list[float]]:
+    """Return the entries of the rates of a joint's motion for unit velocities."""
+    rates = kind.motion(joint, q, [1.0, 0.7, -0.4, 0.3, 0.9, -1.2][: kind.NV]).rates or ()
+    return [[float(x) for x in rate.entries()] for rate in rates]
+
+
+def _mass_matrix(m: float, d: Matrix, inertia: Matrix) -> Matrix:
+    """Return the mass matrix of a body about a point from which its center of mass is at d."""
+    cross = skew(d)
+    return np.block([[inertia - m * cross @ cross, m * cross], [-m * cross, m * np.eye(3)]])
