@@ -469,7 +469,7 @@ def _support(task: Task, stage: Stage) -> Numbers:
 def _first(task: Task, stages: list[Stage], guess: object, mesh: Numbers) -> list[Points]:
     """Return the first guess: a plan of as many phases, or from start to goal at constant velocity."""
     n, m = task.system.nv, len(task.driven)
-    given: Sequence[Points] = getattr(guess, "parts", ())
+    given = list[Points](getattr(guess, "parts", ()))
     if guess is not None:
         if len(given) != len(stages) or given[0].q.shape[1] != n or given[0].u.shape[1] != m:
             raise InputError(
