@@ -12,7 +12,7 @@ import kinetree as kt
 from book import Section
 from gpu import MODELS, PRECISIONS
 from kinetree.backends.cuda.code import LaneKernel
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 from measure import Figure, NotMeasured, agree
@@ -114,7 +114,7 @@ def measure(device: Any, model: str, method: str, loops: str, dtype: str, rounds
     way = kt.Baumgarte(10.0) if loops == "decaying" and system.closures else None
     q, qd = starts(system)
     times = np.array([0.0, STEPS * DT])
-    dynamics, scheme = Dynamics(system.mechanism, loops=way), METHODS[method].scheme
+    dynamics, scheme = ForcedMechanism(system.mechanism, loops=way), METHODS[method].scheme
     expected = stepper(dynamics, scheme).gufunc(q, qd, times, DT, 0.0, np.inf)
     made = stepper(replace(dynamics, dtype=dtype), scheme, device=device)
     kernel = made.gufunc

@@ -15,7 +15,7 @@ import numpy as np
 import kinetree as kt
 from book import Section
 from closed_loops import closed_states
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 from kinetree.targets.wasm import LOADER, loader, wasm_module
@@ -126,7 +126,7 @@ def section(quick: bool) -> Section:
         "WebAssembly",
         f"Forward dynamics in V8: UR5 {first[1].median:.0f} ns in {rows[1][2]} bytes, Stewart platform "
         f"{first[-1].median / 1e3:.2f} us in {rows[-1][2]} bytes; {pace}.",
-        (Table("Dynamics in V8", columns, table, note), steps),
+        (Table("ForcedMechanism in V8", columns, table, note), steps),
     )
 
 
@@ -134,7 +134,7 @@ def runs(node: str, systems: dict[str, kt.System], rounds: int) -> tuple[Table, 
     """Return the times of steps of Runge-Kutta in a kernel, and the headline."""
     cases, expected = [], []
     for system in systems.values():
-        kernel = stepper(Dynamics(system.mechanism), METHODS["rk4"].scheme)
+        kernel = stepper(ForcedMechanism(system.mechanism), METHODS["rk4"].scheme)
         q, qd, _ = (x[0] for x in states(system))
         settings = {"dt": DT, "skip": 0.0, "budget": 1e9}
         given = {"q0": q, "qd0": 0.1 * qd, "times": np.array([0.0, STEPS * DT]), **settings}

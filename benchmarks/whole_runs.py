@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kinetree.model.mechanism import Mechanism
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 
@@ -19,13 +19,13 @@ Results = tuple[np.ndarray, ...]
 
 def fixed_run(mechanism: Mechanism, method: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray, float], Results]:
     """Return a function of q0, qd0, times [s] and dt [s] that returns (q, qd, ...) at the times."""
-    gufunc = stepper(Dynamics(mechanism), METHODS[method].scheme).gufunc
+    gufunc = stepper(ForcedMechanism(mechanism), METHODS[method].scheme).gufunc
     return lambda q0, qd0, times, dt: gufunc(q0, qd0, times, dt, 0.0, ENOUGH)
 
 
 def adaptive_run(mechanism: Mechanism, method: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray, float], Results]:
     """Return a function of q0, qd0, times [s] and rtol that returns (q, qd, ..., report); atol is rtol / 100."""
-    gufunc = stepper(Dynamics(mechanism), METHODS[method].scheme).gufunc
+    gufunc = stepper(ForcedMechanism(mechanism), METHODS[method].scheme).gufunc
 
     def run(q0: np.ndarray, qd0: np.ndarray, times: np.ndarray, rtol: float) -> Results:
         first = 1e-3 * (times[-1] - times[0])

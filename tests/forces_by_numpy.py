@@ -9,14 +9,14 @@ from kinetree import Mechanism
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.simulation.acting.instants import Instant
-from kinetree.simulation.acting.rates import Dynamics, rates
+from kinetree.simulation.acting.rates import ForcedMechanism, rates
 
 
 def rates_of(mechanism: Mechanism, q, qd, *, forces=(), control=None, t=0.0, parameters=None):
     """Return dq and qdd under forces and control; t is a number or has the leading shape of q."""
     time = np.broadcast_to(np.asarray(t, dtype=float), np.shape(q)[:-1])[..., None]
     more = () if parameters is None else (parameters,)
-    return rates(Dynamics(mechanism, forces, control)).interpret(time, q, qd, *more)
+    return rates(ForcedMechanism(mechanism, forces, control)).interpret(time, q, qd, *more)
 
 
 def torques(mechanism: Mechanism, q, qd, *, forces=(), control=None, t=0.0):

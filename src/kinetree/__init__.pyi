@@ -9,9 +9,9 @@ from .analysis.identification.identified import Identification as Identification
 from .analysis.identification.identify import identify as identify
 from .analysis.identification.recordings import Recording as Recording
 from .apps.lessons import lesson as lesson
-from .apps.walking.return_maps import PeriodicMotion as PeriodicMotion
-from .apps.walking.return_maps import ReturnMap as ReturnMap
-from .apps.walking.return_maps import periodic as periodic
+from .apps.walking.passive import PeriodicMotion as PeriodicMotion
+from .apps.walking.passive import ReturnMap as ReturnMap
+from .apps.walking.passive import periodic as periodic
 from .environments.policies import Policy as Policy
 from .environments.policies import simulate_task as simulate_task
 from .environments.tasks import Continuous as Continuous
@@ -73,7 +73,6 @@ from .reports.report import load_report as load_report
 from .results import Trajectory as Trajectory
 from .results import read_trajectory as read_trajectory
 from .simulation.acting import smooth as smooth
-from .simulation.acting.bushings import Bushing as Bushing
 from .simulation.acting.controllers import PD as PD
 from .simulation.acting.controllers import ActuatorControl as ActuatorControl
 from .simulation.acting.controllers import ComputedTorque as ComputedTorque
@@ -94,6 +93,7 @@ from .simulation.acting.lqr import TrackingLQR as TrackingLQR
 from .simulation.acting.motors import AtMotors as AtMotors
 from .simulation.acting.motors import MotorControl as MotorControl
 from .simulation.acting.motors import elastic_start as elastic_start
+from .simulation.acting.point_forces import Bushing as Bushing
 from .simulation.acting.point_forces import ExternalWrench as ExternalWrench
 from .simulation.acting.point_forces import GroundForce as GroundForce
 from .simulation.acting.point_forces import LinearActuator as LinearActuator

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from ._support.checks import generator, read_shape
 from ._support.pictures import picture
 from .algebra.arrays import Numbers
 from .errors import InputError
-from .joints.random_states import generator, leading_shape
 from .model.mechanism import Named
 from .runtime.compiled import CompiledMechanism
 from .runtime.methods import Options, WrenchOptions, compiled_method
@@ -130,7 +130,7 @@ class System(CompiledMechanism):
             return super().random_state(rng, shape)
         from .analysis.loops.batch_assembly import random_closed_state
 
-        return random_closed_state(self, generator(rng), leading_shape(shape))
+        return random_closed_state(self, generator(rng), read_shape(shape))
 
     def page(self, path: str | Path | None = None, **options) -> Any:
         """Return a web page in which the mechanism moves and computes by itself; with a `path`, write it there.

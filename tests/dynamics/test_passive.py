@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from forces_by_numpy import energy, slope
-from kinetree.simulation.acting.rates import Dynamics, acting
+from kinetree.simulation.acting.rates import ForcedMechanism, acting
 from sprung_mechanisms import sprung
 from tolerance import assert_close
 
@@ -29,7 +29,7 @@ def test_the_torques_of_drives_are_without_those_of_the_forces(system):
     q, qd, qdd = _state(system, (3,))
     values = np.array([p.value for p in system.mechanism.free_parameters]) * [[1.1], [0.9], [1.3]]
     t = np.zeros((3, 1))
-    tau, w, _ = acting(Dynamics(system.mechanism, kt.forces_of(system))).interpret(t, q, qd, values)
+    tau, w, _ = acting(ForcedMechanism(system.mechanism, kt.forces_of(system))).interpret(t, q, qd, values)
     expected = system.inverse_dynamics(q, qd, qdd, wrenches=w, forces=False, parameters=values) - tau
     found = system.inverse_dynamics(q, qd, qdd, forces=True, parameters=values)
     assert_close(found, expected, 1e-13 * np.abs(expected).max(), "torques of drives")

@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.exporting.acting import live_step
 from kinetree.page.kernel import TIERS, live_mechanism
 from kinetree.simulation.acting.point_forces import forces_of
-from kinetree.simulation.acting.rates import Dynamics, rates
+from kinetree.simulation.acting.rates import ForcedMechanism, rates
 from kinetree.targets.wasm import wasm_module
 from tolerance import assert_close
 from wasm_hosts import Call, in_node, needs_node
@@ -77,7 +77,7 @@ def test_many_steps_are_those_of_a_run_with_the_given_parameters(tmp_path):
     arm, q, qd = kt.System(live.mechanism), np.array([0.3, -0.7, 1.1]), np.array([0.4, 0.9, -0.6])
     kernel, inputs = live_step(arm.mechanism, forces_of(arm.mechanism))
     costs = {name: program.cost()["multiplications"] for name, program in kernel.programs}
-    whole = rates(Dynamics(arm.mechanism, forces_of(arm.mechanism), inputs)).cost()["multiplications"]
+    whole = rates(ForcedMechanism(arm.mechanism, forces_of(arm.mechanism), inputs)).cost()["multiplications"]
     assert costs["once"] > 20 and costs["once"] + costs["rates"] == whole and costs["idle"] < costs["rates"]
     run = kt.simulate(kt.System(given), q, qd, times=[0.0, 3e-3], dt=1e-3 * (1 + 1e-12), method="rk4")
     made = stepped(arm, q, qd, tmp_path, steps=3, parameters=numbers)

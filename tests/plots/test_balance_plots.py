@@ -1,4 +1,4 @@
-"""Tests of src/kinetree/plots/pose_plots.py."""
+"""Tests of src/kinetree/plots/analysis_plots.py."""
 
 from __future__ import annotations
 

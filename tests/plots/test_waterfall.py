@@ -11,8 +11,8 @@ import everyday
 import kinetree as kt
 from kinetree.apps.reproduce.saha2013 import counts
 from kinetree.errors import InputError, UnknownNameError
-from kinetree.plots import waterfall as module
-from kinetree.plots.waterfall import waterfall
+from kinetree.plots import analysis_plots as module
+from kinetree.plots.analysis_plots import waterfall
 
 
 def ledger(**changes):

@@ -15,8 +15,7 @@ import pytest
 import kinetree as kt
 from closed_form_runs import PENDULUM, batch, swinging
 from kinetree.results import Trajectory, read_trajectory
-from kinetree.results.files import FORMATS, content
-from kinetree.results.files import zarr as zarr_files
+from kinetree.results.files import FORMATS, content, formats
 from kinetree.simulation.outcomes import Ending, Endings, Outcome
 from tolerance import assert_close
 
@@ -109,12 +108,10 @@ def test_zeros_are_named_and_not_written(tmp_path):
 
 def test_files_of_before_are_read(tmp_path):
     """Read a file without control and without the list of zeros, and find no such column."""
-    from kinetree.results.files import content, npz
-
     packed = content.pack(swinging(torque=np.ones((41, 6)), wrenches=np.zeros((41, 6, 6))))
     about = {key: value for key, value in packed.about.items() if key != "zero"}
     about["digest"] = content._digest(about, packed.arrays)
-    npz.write(content.Content(about, packed.arrays), tmp_path / "run.npz")
+    formats.write_npz(content.Content(about, packed.arrays), tmp_path / "run.npz")
     again = read_trajectory(tmp_path / "run.npz")
     assert again.control is None and again.reference is None
     assert again["wrenches"].shape == (41, 6, 6)
@@ -220,16 +217,14 @@ def test_altered_numbers_are_noticed(tmp_path):
 
 def test_a_forged_mechanism_is_noticed(tmp_path):
     """Change the mechanism together with the digest, and read that the hash differs."""
-    from kinetree.results.files import content, npz
-
     packed = content.pack(swinging())
     about = json.loads(json.dumps(packed.about).replace("mass = 9.0", "mass = 8.0"))
     about["digest"] = content._digest(about, packed.arrays)
-    npz.write(content.Content(about, packed.arrays), tmp_path / "run.npz")
+    formats.write_npz(content.Content(about, packed.arrays), tmp_path / "run.npz")
     with pytest.raises(kt.InputError, match=r"the mechanism inside has the hash \w{12}, but the run is of \w{12}; the"):
         read_trajectory(tmp_path / "run.npz")
     about["version"] = 2
-    npz.write(content.Content(about, packed.arrays), tmp_path / "run.npz")
+    formats.write_npz(content.Content(about, packed.arrays), tmp_path / "run.npz")
     with pytest.raises(kt.InputError, match="has version 2, but this Kinetree reads 1; update Kinetree"):
         read_trajectory(tmp_path / "run.npz")
 
@@ -393,7 +388,7 @@ def test_a_damaged_zarr_is_refused(tmp_path):
     (path / "zarr.json").write_text("{")
     with pytest.raises(kt.InputError, match=r"run\.zarr: is damaged or not a trajectory"):
         read_trajectory(path)
-    assert not zarr_files._is_ours(path, sys.modules["zarr"])
+    assert not formats._is_ours(path, sys.modules["zarr"])
 
 
 @pytest.mark.parametrize(("ending", "package", "what"), [(".parquet", "pyarrow", "Parquet"), (".zarr", "zarr", "Zarr")])

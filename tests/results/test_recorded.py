@@ -12,7 +12,7 @@ import everyday
 import kinetree as kt
 from closed_form_runs import swinging
 from kinetree.results.columns import is_zeros
-from kinetree.simulation import loads_at_samples
+from kinetree.simulation import run_states
 
 
 def driven(**options) -> kt.Trajectory:
@@ -57,8 +57,8 @@ def test_a_run_keeps_states_alone_until_more_is_read():
 def test_blocks_do_not_change_the_bits(block, monkeypatch):
     """Compute columns in blocks of any size, of parts, and of single runs, to the same bits."""
     whole = driven()
-    expected = {name: getattr(whole, name) for name in loads_at_samples.FIELDS}
-    monkeypatch.setattr(loads_at_samples, "BLOCK", block)
+    expected = {name: getattr(whole, name) for name in run_states.FIELDS}
+    monkeypatch.setattr(run_states, "BLOCK", block)
     again = driven()
     for name, values in expected.items():
         assert np.array_equal(getattr(again, name), values)

@@ -11,7 +11,7 @@ import host_gpu
 import kinetree as kt
 from assembler import assembled, needs_ptxas
 from c_compiler import called, library, needs_compiler
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 from kinetree.targets import target
@@ -231,7 +231,7 @@ def test_a_ball_in_exported_code(method, tmp_path):
 def test_a_ball_in_webassembly(method):
     """Throw it in the WebAssembly of a run."""
     system, q, qd = ball(method)
-    kernel = stepper(Dynamics(system.mechanism), METHODS[method].scheme).kernel
+    kernel = stepper(ForcedMechanism(system.mechanism), METHODS[method].scheme).kernel
     call = Call(wasm_module([kernel]), kernel.name, (q[None], qd[None], np.array([0.0, 1.0]), 1e-3, 0.0, 1e9), 2)
     _, _, q_end, qd_end, _ = in_wasmtime([call])[0]
     assert_on_parabola(system, q_end, qd_end)

@@ -10,7 +10,7 @@ from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.runtime.native import native
 from kinetree.simulation.acting.driven import combine_controls
-from kinetree.simulation.acting.rates import Dynamics, rates, slopes_of
+from kinetree.simulation.acting.rates import ForcedMechanism, rates, slopes_of
 from strategies import random_mechanism
 from tolerance import assert_close
 
@@ -35,7 +35,7 @@ def test_slopes_equal_differences():
     ball = random_mechanism(["spherical", "revolute"], [-1, 0], 8)
     for arm, given, moves in ((kt.load("planar_2r"), control, (1.0, 1.0)), (kt.System(ball), None, None)):
         q, qd = arm.random_state(3)
-        program, t = rates(Dynamics(arm.mechanism, control=given)), np.array([0.37])
+        program, t = rates(ForcedMechanism(arm.mechanism, control=given)), np.array([0.37])
         found = slopes_of(program)
         dq, dqd, slope_t, slope = native(found.program)(t, q, qd)
         expected = differences(native(program), t, q, qd)
@@ -52,7 +52,7 @@ def test_driven_coordinates_do_not_follow_their_velocities():
     """Drive one joint: its rate is a function of time."""
     arm = kt.load("planar_2r")
     drive = combine_controls(arm.mechanism, (kt.Driven("joint1", kt.Hold(0.3, speed=0.8)),))
-    assert slopes_of(rates(Dynamics(arm.mechanism, control=drive))).moves == (0.0, 1.0)
+    assert slopes_of(rates(ForcedMechanism(arm.mechanism, control=drive))).moves == (0.0, 1.0)
 
 
 def test_rates_that_are_too_long_are_refused():

@@ -277,7 +277,9 @@ def test_steps_have_derivatives(name, method):
     change = rng.normal(size=(3, 3, nv))
     forth = np.concatenate(step.jvp((q, qd, tau), change), axis=-1)
     scale = np.abs(adjoint).max() * np.abs(forth).max()
-    assert_close((adjoint * forth).sum(), sum((x * y).sum() for x, y in zip(back, change, strict=True)), 1e-12 * scale, "adjoint")
+    assert_close(
+        (adjoint * forth).sum(), sum((x * y).sum() for x, y in zip(back, change, strict=True)), 1e-12 * scale, "adjoint"
+    )
 
 
 def test_derivatives_of_steps_that_have_none():

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from kinetree.studies import progress
+from kinetree._support import progress
 
 
 class Page:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
@@ -128,3 +129,34 @@ def leading_shape(arrays: Iterable[tuple[str, tuple[int, ...], tuple[int, ...]]]
     except ValueError:
         listed = ", ".join(f"{name} {lead}" for name, lead in leads)
         raise InputError(f"{before}the leading shapes do not fit together: {listed}") from None
+
+
+# --- Arguments of random draws ---
+
+
+def generator(rng: Any) -> np.random.Generator:
+    """Return the random number generator for an argument: the generator itself, one from a seed, or a fresh one."""
+    given = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
+    if rng is None or isinstance(rng, given):
+        return np.random.default_rng(rng)
+    try:  # as plain integers: a matrix of seeds would send NumPy into infinite recursion
+        seeds = [operator.index(x) for x in np.asarray(rng).ravel().tolist()]
+        return np.random.default_rng(seeds if np.ndim(rng) else seeds[0])
+    except (TypeError, ValueError, IndexError):
+        raise InputError(
+            f"rng is {brief(rng)}; expected a numpy.random.Generator, a seed such as 7, or None for a fresh one"
+        ) from None
+
+
+def read_shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape, given as one integer or several, as a tuple."""
+    try:
+        lead = (operator.index(shape),)
+    except TypeError:
+        try:
+            lead = tuple(operator.index(size) for size in shape)
+        except TypeError:
+            lead = (-1,)
+    if any(size < 0 for size in lead):
+        raise InputError(f"shape is {brief(shape)}; expected integers of zero or more, such as 1000 or (1000, 20)")
+    return lead

@@ -8,9 +8,9 @@ from typing import Any
 
 PLACES = {
     "animate": "plots.animation",
-    "balance_plot": "plots.pose_plots",
+    "balance_plot": "plots.analysis_plots",
     "bands_plot": "plots.study_plots",
-    "beam_loads_plot": "plots.pose_plots",
+    "beam_loads_plot": "plots.analysis_plots",
     "cycle": "simulation.cycle",
     "histogram_plot": "plots.study_plots",
     "identification_report": "reports.identification_page",
@@ -19,22 +19,22 @@ PLACES = {
     "mode_animation": "page.writer",
     "mode_page": "page.writer",
     "mode_run": "page.writer",
-    "plan_plot": "plots.pose_plots",
+    "plan_plot": "plots.analysis_plots",
     "plot": "plots.trajectory_plots",
     "portraits": "plots.trajectory_plots",
     "replay": "page.writer",
     "run_html": "plots.notebook",
     "run_page": "page.writer",
     "save_load_report": "reports.load_report_page",
-    "solutions_plot": "plots.pose_plots",
+    "solutions_plot": "plots.analysis_plots",
     "stepper": "simulation.stepping",
     "study_plot": "plots.study_plots",
     "study_report": "reports.study_report_page",
     "system_html": "plots.notebook",
     "system_page": "page.writer",
     "teach": "page.writer",
-    "timing_plot": "plots.pose_plots",
-    "workspace_plot": "plots.pose_plots",
+    "timing_plot": "plots.analysis_plots",
+    "workspace_plot": "plots.analysis_plots",
 }
 """The module of each function, below `kinetree`."""
 

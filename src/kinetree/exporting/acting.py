@@ -20,7 +20,7 @@ from ..errors import Advice, InputError
 from ..model.mechanism import Mechanism
 from ..simulation.acting.drives import drives_of
 from ..simulation.acting.instants import Force, Instant
-from ..simulation.acting.rates import Dynamics, centered_rates, centered_scheme, loads, loads_and_drives, rates
+from ..simulation.acting.rates import ForcedMechanism, centered_rates, centered_scheme, loads, loads_and_drives, rates
 from ..simulation.closing import Loops
 from ..simulation.engines.held_torques import with_held_torques
 from ..simulation.methods.fixed_steps import RK4
@@ -66,9 +66,9 @@ class Acting:
     dtype: str
 
     @property
-    def dynamics(self) -> Dynamics:
+    def dynamics(self) -> ForcedMechanism:
         """The mechanism with all that acts on it."""
-        return Dynamics(self.mechanism, self.forces, self.control, self.loops, self.dtype)
+        return ForcedMechanism(self.mechanism, self.forces, self.control, self.loops, self.dtype)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -132,7 +132,7 @@ def control_of(acting: Acting, name: str) -> Exportable:
                 f"{fact}, which only Python can give: kt.export(..., control=kt.PDGravity(k, c, reference))",
             )
         )
-    program = loads_and_drives(Dynamics(a.mechanism, control=a.control))[1]
+    program = loads_and_drives(ForcedMechanism(a.mechanism, control=a.control))[1]
     assert program is not None
     made = Meaning(f"joint torques of {type(a.control).__name__}", labels(a.mechanism, 2))
     return _of_program(a, program, name, f"torques of the controller {type(a.control).__name__}", {"control": made})
@@ -254,7 +254,7 @@ def _advancing(acting: Acting, method: Method) -> tuple[Program, Scheme]:
     return scheme.make_program(acting.dynamics), scheme
 
 
-def _with_torques(make: Callable[[Dynamics], Program], acting: Acting) -> Program:
+def _with_torques(make: Callable[[ForcedMechanism], Program], acting: Acting) -> Program:
     """Return rates whose joint torques are an input."""
     a, nv = acting, acting.mechanism.nv
     program = with_held_torques(make, a.dynamics)
@@ -358,7 +358,7 @@ def live_step(mechanism: Mechanism, forces: Sequence[Force], name: str = "time_s
     Loops stay closed by projection after the step.
     """
     live = LiveInputs(mechanism)
-    dynamics = Dynamics(mechanism, forces, live)
+    dynamics = ForcedMechanism(mechanism, forces, live)
     scheme = centered_scheme(RK4, dynamics)
     program = _together(centered_rates(dynamics), mechanism)
     whole = stepper_of(mechanism, program, scheme)

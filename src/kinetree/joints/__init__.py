@@ -5,6 +5,12 @@ protocol.py defines the fields and functions of a kind. A new kind is a new file
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
 from ..errors import unknown_name
 from . import (
     circuit,
@@ -65,4 +71,20 @@ def is_shipped(name: str) -> bool:
     return name in _SHIPPED and KINDS[name] is _SHIPPED[name]
 
 
-__all__ = ["KINDS", "ROTATION", "TRANSLATION", "Elastic", "JointKind", "Reversal", "is_shipped", "kind"]
+def draw_coordinates(joints: Iterable[tuple[Any, Any]], rng: np.random.Generator, lead: tuple[int, ...]) -> Numbers:
+    """Return random coordinates [*lead, nq] for pairs (joint, kind), drawn joint by joint for all samples at once."""
+    drawn = [x for joint, kind in joints for x in kind.random(joint, rng, lead or None)]
+    return np.stack(drawn, axis=-1) if drawn else np.zeros((*lead, 0))
+
+
+__all__ = [
+    "KINDS",
+    "ROTATION",
+    "TRANSLATION",
+    "Elastic",
+    "JointKind",
+    "Reversal",
+    "draw_coordinates",
+    "is_shipped",
+    "kind",
+]

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..algebra.scalars import Scalar, cos, is_number, sin, where
-from .splines import knots_of
+from .laws import knots_of
 
 Pair = tuple[Scalar, Scalar]
 

@@ -26,7 +26,7 @@ from ..model.topology import path
 from ..runtime import cache
 from ..runtime.singularity import weightless_joints
 from ..simulation.acting.point_forces import forces_of
-from ..simulation.acting.rates import Dynamics, measure_program
+from ..simulation.acting.rates import ForcedMechanism, measure_program
 from ..system import System
 from ..targets.wasm import wasm_module
 from .file import pack, unpack
@@ -310,7 +310,9 @@ def _spring_energy(system: System) -> Program | None:
     springs: list[Any] = [force for force in forces_of(system.mechanism) if hasattr(force, "energy")]
     if not springs:
         return None
-    program = measure_program(Dynamics(system.mechanism), lambda now: sum(spring.energy(now) for spring in springs))
+    program = measure_program(
+        ForcedMechanism(system.mechanism), lambda now: sum(spring.energy(now) for spring in springs)
+    )
     return replace(program, name="spring_energy")
 
 

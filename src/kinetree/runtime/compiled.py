@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import joints as joint_kinds
+from .._support.checks import generator, read_shape
 from ..algebra.arrays import Numbers
 from ..compiler.lower.build import Request, forces_act, names_of
 from ..errors import InputError, unknown_name
 from ..formats.report import Report
-from ..joints.random_states import drawn_coordinates, generator, leading_shape
+from ..joints import draw_coordinates
 from ..model.mechanism import Closure, Mechanism, Named, in_order, one_set, without_parameters
 from ..model.parts import Body, Joint
 from ..model.topology import check_depth_order
@@ -413,9 +414,9 @@ class CompiledMechanism:
         self, rng: np.random.Generator | int | None = None, shape: int | Iterable[int] = ()
     ) -> tuple[Numbers, Numbers]:
         """Return random (q, qd) with a leading shape: q within limits where joints have them, qd normal."""
-        rng, lead = generator(rng), leading_shape(shape)
+        rng, lead = generator(rng), read_shape(shape)
         joints = ((joint, joint_kinds.kind(joint.kind)) for joint in self.mechanism.resolved_joints)
-        return drawn_coordinates(joints, rng, lead), rng.normal(size=(*lead, self.nv))
+        return draw_coordinates(joints, rng, lead), rng.normal(size=(*lead, self.nv))
 
     @cached_property
     def _nominal(self) -> Numbers | None:

@@ -23,7 +23,7 @@ from .acting.driven_states import driven_position, driven_start
 from .acting.drives import Drives
 from .acting.instants import Force
 from .acting.point_forces import forces_of
-from .acting.rates import Dynamics, acting
+from .acting.rates import ForcedMechanism, acting
 from .closing import Closer, CompiledCloser, Loops, choose_independent, closer_of, closing_program, require_projection
 from .methods.table import Method
 from .options import (
@@ -57,7 +57,7 @@ def key_of(mechanism: Mechanism, forces: Sequence[Force], control: Any = None) -
     try:
         return tuple(map(value_text, forces)), value_text(control)
     except Unidentified:
-        return acting(Dynamics(mechanism, forces, control)).hash
+        return acting(ForcedMechanism(mechanism, forces, control)).hash
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +125,9 @@ class Problem:
         return key_of(self.mechanism, self.forces, None if self.outside else self.control)
 
     @property
-    def dynamics(self) -> Dynamics:
+    def dynamics(self) -> ForcedMechanism:
         """The mechanism with all that acts on it, in double precision."""
-        return Dynamics(self.mechanism, self.forces, self.control, self.loops)
+        return ForcedMechanism(self.mechanism, self.forces, self.control, self.loops)
 
     @property
     def closer(self) -> Closer:

@@ -24,7 +24,7 @@ from .acting.driven import combine_controls
 from .acting.drives import drives_of
 from .acting.instants import Controller, Force
 from .acting.point_forces import forces_of
-from .acting.rates import Dynamics
+from .acting.rates import ForcedMechanism
 from .closing import Loops, Minimal, require_projection
 from .contact.cone_solves import larger
 from .engines.held_torques import HeldTorque, held_as_parameters
@@ -99,7 +99,7 @@ def stepping_of(
 ) -> Stepping:
     """Return the steps of a method with fixed ones. Inputs of a control with the name HELD are held over a step."""
     held = sum(a.size for a in getattr(control, "inputs", ()))
-    dynamics = Dynamics(mechanism, forces, control, loops)
+    dynamics = ForcedMechanism(mechanism, forces, control, loops)
     if method.name == "moreau":
         made = time_steps(dynamics)
         integrator: Any = made.method

@@ -19,10 +19,10 @@ from ..model.axes import axis_labels
 from ..simulation.derivatives.of_runs import differentiable, simulation_derivatives
 from ..simulation.derivatives.programs import obstacle
 from ..simulation.problem import key_of
+from .evaluating import Simulated
 from .measures import REDUCTIONS, Measure, time_weights
 from .motions import AlongMotion, torque_programs
 from .searching import Judged, Objective, scale
-from .simulated import Simulated
 
 Rows = dict[str, tuple[Numbers, Numbers]]
 """Samples x [nt] of columns by name, with their derivatives [nt, d] with respect to the varied quantities."""

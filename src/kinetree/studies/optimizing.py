@@ -11,6 +11,7 @@ import numpy as np
 from .._support.checks import number, whole
 from .._support.interruption import keep_in_interrupt
 from .._support.options import option_names
+from .._support.progress import show_runs
 from .._support.tables import Displayed, Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
@@ -22,7 +23,6 @@ from .evaluating import evaluate
 from .exact_slopes import exact_slopes, is_smooth, series_of
 from .measures import Measure, Measuring
 from .plan import STORING, Plan, StudyOptions, plan_of
-from .progress import show_runs
 from .samplings import Sobol
 from .searching import (
     Bounds,

@@ -29,11 +29,10 @@ from ..simulation.cycle import SAMPLES as POSITIONS
 from ..simulation.options import flag, list_acting, system_of
 from ..simulation.run_states import output_times
 from ..system import System
-from .evaluating import Evaluation
+from .evaluating import Evaluation, evaluate_by_simulation
 from .measures import BEARING, Kept, Measure, Measuring, describe_measure, kept_columns, measure_unit, measures_of
 from .motions import along_motion
 from .samplings import scheme_of
-from .simulated import evaluate_by_simulation
 from .space import Quantities, Space, quantities, space_of
 
 WHO = "study, whose varied parameters are in `over`"

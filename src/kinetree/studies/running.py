@@ -21,11 +21,11 @@ from typing import Any
 
 from .._support.checks import whole
 from .._support.optional import optional
+from .._support.progress import show_runs
 from .._support.version import VERSION
 from ..errors import InputError, KinetreeError, WriteError
 from .evaluating import Block
 from .plan import Plan, StudyOptions
-from .progress import show_runs
 from .shards import (
     ATTEMPTS,
     WORDS,

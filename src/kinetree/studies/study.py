@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._support.interruption import keep_in_interrupt
 from .._support.pictures import picture
+from .._support.progress import show_runs
 from .._support.tables import Table, html_of
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
@@ -26,7 +27,6 @@ from .evaluating import Block, evaluate
 from .failed_runs import FailedRuns
 from .measures import Measuring
 from .plan import STORING, Plan, StudyOptions, plan_of
-from .progress import show_runs
 from .running import stored_results
 from .samplings import distributions, sensitivity
 from .searching import Bounds, Choice, best_of, front_of, worst_of

@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.analysis.kinematics.cartesian_motion import rotations
-from kinetree.analysis.kinematics.pose_targets import poses_of, rotation_vectors
+from kinetree.analysis.kinematics.pose_search import poses_of, rotation_vectors
 from kinetree.simulation.acting.references import sampled
 from tolerance import assert_close
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import kinetree as kt
 from kinetree.analysis.kinematics.pose_kernel import PoseEquations, pose_kernel
-from kinetree.analysis.kinematics.pose_targets import rotation_vectors
+from kinetree.analysis.kinematics.pose_search import rotation_vectors
 from kinetree.compiler.lanes.interpret import interpret
 from public_robots import public_robots
 from tolerance import assert_close

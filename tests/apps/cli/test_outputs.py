@@ -12,7 +12,7 @@ import everyday
 import kinetree as kt
 from command_line import run
 from kinetree.apps import cli
-from kinetree.apps.cli.outputs import OUT
+from kinetree.apps.cli.console import OUT
 from press import TURN
 
 STUDY = (

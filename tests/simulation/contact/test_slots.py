@@ -13,7 +13,7 @@ from contacted import HILLS, outputs, touching
 from kinetree.compiler.lanes.form import every
 from kinetree.compiler.lower.contacts import motion_program
 from kinetree.model.parameters import parse
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.contact import slots as contact_slots
 from kinetree.simulation.contact.pairs import many_contacts
 from kinetree.simulation.engines import time_stepping
@@ -175,7 +175,7 @@ def test_code_does_not_grow_with_the_contacts():
     """Write the kernel of 40 and of 400 points: the same operations, and as many statements."""
     sizes = []
     for count in (40, 400):
-        made = many_contacts(Dynamics(table(count)[0].mechanism), measures=len(MEASURES))
+        made = many_contacts(ForcedMechanism(table(count)[0].mechanism), measures=len(MEASURES))
         kernel = ManyMoreau(made).kernel(made.moving, (3,), None, dtype="float64", in_registers=False)
         operations = sum(len(program.ops) for _, program in kernel.programs)
         sizes.append((operations, sum(1 for _ in every(kernel.body))))

@@ -23,7 +23,7 @@ from kinetree.simulation.acting.controllers import (
     Sum,
     TorqueFunction,
 )
-from kinetree.simulation.acting.rates import Dynamics, rates
+from kinetree.simulation.acting.rates import ForcedMechanism, rates
 from kinetree.simulation.acting.references import Cosine, Cycloid, Hold, sampled
 from native_program import gufunc
 from strategies import State, body, random_mechanism
@@ -81,7 +81,7 @@ def test_torques_follow_the_formula(name):
 @pytest.mark.parametrize("name", everyday.some(EXPECTED))
 def test_native_code_agrees(name):
     """Compile the rates under each controller and compare with the interpreter."""
-    program = rates(Dynamics(ARM, control=EXPECTED[name][0]))
+    program = rates(ForcedMechanism(ARM, control=EXPECTED[name][0]))
     arguments = (T[:, None], S.q, S.qd)
     for native, plain in zip(gufunc(program)(*arguments), program.interpret(*arguments), strict=True):
         assert_close(relative(native, plain), 0.0, 1e-12, name)
@@ -200,14 +200,14 @@ def jump(t, q, qd):
 def test_faults_are_named(make, message):
     """Give a controller a wrong argument, and read its name and the remedy."""
     with pytest.raises(InputError) as caught:
-        rates(Dynamics(ARM, control=make()))
+        rates(ForcedMechanism(ARM, control=make()))
     assert message in str(caught.value)
 
 
 def test_unknown_joint_is_named():
     """Drive a joint that does not exist, and read the list of joints."""
     with pytest.raises(ModelError, match="PD: no joint 'j9'; available: j0, j1, j2, j3"):
-        rates(Dynamics(ARM, control=PD(1.0, 1.0, Hold([0.0]), joints=("j9",))))
+        rates(ForcedMechanism(ARM, control=PD(1.0, 1.0, Hold([0.0]), joints=("j9",))))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_joints_that_are_not_flat_are_refused(control, remedy):
     who = type(control).__name__
     message = f"{who} cannot act on the joint 'j0': a free joint has 7 coordinates for 6 velocities; "
     with pytest.raises(InputError, match=message + remedy):
-        rates(Dynamics(FLOATING, control=control))
+        rates(ForcedMechanism(FLOATING, control=control))
 
 
 class Remembering:

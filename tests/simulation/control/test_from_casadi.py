@@ -10,7 +10,7 @@ from forces_by_numpy import torques
 from interpreted import relative
 from kinetree import InputError
 from kinetree.simulation.acting.from_casadi import FromCasadi, replay
-from kinetree.simulation.acting.rates import Dynamics, rates
+from kinetree.simulation.acting.rates import ForcedMechanism, rates
 from native_program import gufunc, traced
 from strategies import State, random_mechanism
 from tolerance import assert_close
@@ -105,5 +105,5 @@ def solver():
 def test_faults_are_named(make, message):
     """Give a function that cannot be replayed, and read the reason."""
     with pytest.raises(InputError) as caught:
-        rates(Dynamics(ARM, control=FromCasadi(make())))
+        rates(ForcedMechanism(ARM, control=FromCasadi(make())))
     assert message in str(caught.value)

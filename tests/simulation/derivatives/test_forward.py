@@ -10,7 +10,7 @@ from kinetree.model import parse
 from kinetree.model.axes import quaternion_places
 from kinetree.simulation.acting.driven import combine_controls
 from kinetree.simulation.acting.drives import drives_of
-from kinetree.simulation.acting.rates import Dynamics, centered_rates, centered_scheme
+from kinetree.simulation.acting.rates import ForcedMechanism, centered_rates, centered_scheme
 from kinetree.simulation.closing import closing_program
 from kinetree.simulation.methods.fixed_steps import RK4
 from kinetree.simulation.methods.table import METHODS, names_of
@@ -36,7 +36,7 @@ def complex_step(system, q, qd, columns, *, control=None):
     closing = closing_program(m, drives=drives) if m.closures or drives is not None else None
     start = np.concatenate([q, qd])
     steps = round((TIMES[-1] - TIMES[0]) / H)
-    dynamics = Dynamics(m, kt.forces_of(m), control)
+    dynamics = ForcedMechanism(m, kt.forces_of(m), control)
     program, method = centered_rates(dynamics), centered_scheme(RK4, dynamics)
     return derivatives_of_rk4(
         program, start, columns, steps, H, method, closing=closing, quaternions=quaternion_places(m),

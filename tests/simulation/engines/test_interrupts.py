@@ -14,7 +14,7 @@ import pytest
 import everyday
 import kinetree as kt
 from kinetree.errors import InputError
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.engines import native as native_engine
 from kinetree.simulation.engines import pieces
 from kinetree.simulation.engines.engine import run
@@ -196,7 +196,7 @@ def test_evaluations_of_an_interrupted_interval_count(monkeypatch):
 
     monkeypatch.setattr(pieces.Pace, "learn", lambda *_: None)  # 64 steps per call
     arm = kt.load("planar_2r")
-    made, settings = stepper(Dynamics(arm.mechanism), METHODS["rk4"].scheme), Settings(dt=1e-3)
+    made, settings = stepper(ForcedMechanism(arm.mechanism), METHODS["rk4"].scheme), Settings(dt=1e-3)
     done = run(made, np.array([0.3, -0.7]), np.zeros(2), np.array([0.0, 10.0]), settings, progress=stop)
     assert done.interrupted
     assert done.now == 3 * 64 * 1e-3

@@ -10,7 +10,7 @@ import everyday
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.model import parse
-from kinetree.simulation.acting.rates import Dynamics, rates
+from kinetree.simulation.acting.rates import ForcedMechanism, rates
 from kinetree.simulation.engines.engine import run
 from kinetree.simulation.engines.pieces import PIECE, Pace
 from kinetree.simulation.methods.adaptive_steps import Pair
@@ -46,7 +46,7 @@ def settle(mechanism, method: str, q0, qd0, times, **numbers):
     """Run a method by name."""
     q0, qd0 = np.asarray(q0, dtype=float), np.asarray(qd0, dtype=float)
     return run(
-        stepper(Dynamics(mechanism), METHODS[method].scheme),
+        stepper(ForcedMechanism(mechanism), METHODS[method].scheme),
         q0,
         qd0,
         np.asarray(times, dtype=float),
@@ -72,7 +72,7 @@ def test_pairs_have_their_order(name):
     arm, pair = kt.load("planar_3r").mechanism, METHODS[name].scheme
     q0, qd0, times = np.array([0.4, -0.3, 0.7]), np.array([1.1, -2.0, 3.0]), np.linspace(0.0, 0.3, 4)
     exact = settle(arm, "dop853", q0, qd0, times, rtol=1e-14, atol=1e-15).q
-    made = Stepper(rates(Dynamics(arm)), Explicit(pair.name, pair.a, pair.b, pair.c), ())
+    made = Stepper(rates(ForcedMechanism(arm)), Explicit(pair.name, pair.a, pair.b, pair.c), ())
     steps = 0.1 / np.array(counts)
     errors = [np.abs(run(made, q0, qd0, times, Settings(dt=h)).q - exact).max() for h in steps]
     slope = np.diff(np.log(errors))[0] / np.diff(np.log(steps))[0]
@@ -160,7 +160,10 @@ def test_a_run_does_not_see_its_neighbours(method):
     robot = kt.load("space_robot_3r")
     q0, qd0 = robot.random_state(3, (19,))
     times = np.linspace(0.0, 0.3, 2 * PIECE + 6)
-    made, numbers = stepper(Dynamics(robot.mechanism), METHODS[method].scheme), Settings(dt=1e-3, rtol=1e-7, atol=1e-9)
+    made, numbers = (
+        stepper(ForcedMechanism(robot.mechanism), METHODS[method].scheme),
+        Settings(dt=1e-3, rtol=1e-7, atol=1e-9),
+    )
     whole = run(made, q0, qd0, times, numbers)
     assert whole.status == "finished"
     alone = run(made, q0[7], qd0[7], times, numbers)
@@ -178,7 +181,7 @@ def test_a_run_is_taken_up_again_to_the_same_bits(method, tmp_path, monkeypatch)
     arm = kt.load("stanford")
     q0, qd0 = np.array([0.0, 1.5, 0.1, 0.2, 0.3, 0.4]), np.zeros(6)
     times = np.linspace(0.0, 2.0, 4 * PIECE + 1)
-    made, numbers = stepper(Dynamics(arm.mechanism), METHODS[method].scheme), Settings(dt=1e-3)
+    made, numbers = stepper(ForcedMechanism(arm.mechanism), METHODS[method].scheme), Settings(dt=1e-3)
     expected = run(made, q0, qd0, times, numbers)
 
     def stop(part: float) -> None:
@@ -205,7 +208,7 @@ def test_a_run_is_taken_up_again_to_the_same_bits(method, tmp_path, monkeypatch)
 
 def test_a_run_that_failed_says_so_again(tmp_path):
     """Resume a run that is no longer finite, and read the same reason and the same time of the last good state."""
-    made = stepper(Dynamics(pendulum(), [kt.JointDamper("pivot", 900.0)]), METHODS["rk4"].scheme)
+    made = stepper(ForcedMechanism(pendulum(), [kt.JointDamper("pivot", 900.0)]), METHODS["rk4"].scheme)
     q0, qd0, times = np.zeros((2, 1)), np.array([[0.0], [3.7]]), np.linspace(0.0, 20.0, 2 * PIECE + 7)
     first, again = (run(made, q0, qd0, times, Settings(dt=0.1), checkpoint=tmp_path / "c", key="a") for _ in range(2))
     assert first.status.startswith("stopped: the state left the finite numbers; the last good state is at t = ")
@@ -237,7 +240,7 @@ def test_threads_cut_what_each_run_has_its_own_of():
     q0, times = np.linspace(0.1, 1.0, 16)[:, None], np.linspace(0.0, 1.0, 16)
     nominal = np.array([p.value for p in swing.parameters])
     for method in ("rk4", "dopri5"):
-        made, numbers = stepper(Dynamics(swing), METHODS[method].scheme), Settings(dt=1e-3)
+        made, numbers = stepper(ForcedMechanism(swing), METHODS[method].scheme), Settings(dt=1e-3)
         for values in (nominal, np.tile(nominal, (16, 1))):
             alone, both = (run(made, q0, 0 * q0, times, numbers, parameters=values, threads=n) for n in (1, 2))
             assert both.status == "finished"

@@ -13,7 +13,7 @@ from kinetree.errors import InputError, UnknownNameError
 from kinetree.experiments.forces_and_control import force
 from kinetree.model.mechanism import replace
 from kinetree.model.parts import Placement
-from kinetree.simulation.acting.rates import Dynamics, rates
+from kinetree.simulation.acting.rates import ForcedMechanism, rates
 from native_program import gufunc
 from strategies import State, random_mechanism
 from tolerance import assert_close
@@ -104,7 +104,7 @@ def test_small_displacements_follow_the_diagonal_law():
 
 def test_native_code_agrees():
     """Compile the rates under a bushing with all coefficients, and compare with the interpreter."""
-    compiled = rates(Dynamics(TREE, [replace(SPRINGS, damping=C, torsional_damping=D)]))
+    compiled = rates(ForcedMechanism(TREE, [replace(SPRINGS, damping=C, torsional_damping=D)]))
     arguments = (np.zeros((6, 1)), S.q, S.qd)
     for native, plain in zip(gufunc(compiled)(*arguments), compiled.interpret(*arguments), strict=True):
         assert_close(relative(native, plain), 0.0, 1e-12)
@@ -125,4 +125,4 @@ def test_faults_are_named():
     with pytest.raises(InputError, match="stiffness of Bushing between 'a' and 'b'"):
         kt.Bushing("a", "b", stiffness=-1.0)
     with pytest.raises(UnknownNameError, match="no frame 'saet'; did you mean 'seat'"):
-        rates(Dynamics(TREE, [kt.Bushing("mount", "saet", stiffness=1.0)]))
+        rates(ForcedMechanism(TREE, [kt.Bushing("mount", "saet", stiffness=1.0)]))

@@ -17,7 +17,7 @@ from kinetree.model.parameters import parse
 from kinetree.simulation.acting import smooth
 from kinetree.simulation.acting.joint_forces import JointDamper, JointFriction, JointSpring, JointStops, passive
 from kinetree.simulation.acting.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
-from kinetree.simulation.acting.rates import Dynamics, rates
+from kinetree.simulation.acting.rates import ForcedMechanism, rates
 from native_program import gufunc
 from strategies import State, body, one_of_each, random_mechanism
 from tolerance import assert_close
@@ -191,7 +191,7 @@ def test_external_wrench_acts_in_the_grounds_axes():
 
 def test_native_code_agrees():
     """Compile the rates under all forces together and compare with the interpreter."""
-    compiled = rates(Dynamics(LIMITED, [*STORING.values(), *TAKING.values()]))
+    compiled = rates(ForcedMechanism(LIMITED, [*STORING.values(), *TAKING.values()]))
     arguments = (np.zeros((6, 1)), S.q, S.qd)
     for native, plain in zip(gufunc(compiled)(*arguments), compiled.interpret(*arguments), strict=True):
         assert_close(relative(native, plain), 0.0, 1e-12)
@@ -295,5 +295,5 @@ def test_unknown_elements_are_named(kind, coefficients, message):
 def test_faults_are_named(make, message):
     """Give a force a wrong argument, and read its name and the remedy."""
     with pytest.raises((InputError, ModelError)) as caught:
-        rates(Dynamics(TREE, [make()]))
+        rates(ForcedMechanism(TREE, [make()]))
     assert message in str(caught.value)

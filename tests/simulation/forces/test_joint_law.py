@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree import InputError, UnknownNameError
 from kinetree.model import parse
 from kinetree.runtime.native import native
-from kinetree.simulation.acting.rates import Dynamics, loads
+from kinetree.simulation.acting.rates import ForcedMechanism, loads
 from kinetree.simulation.engines.marching import joint_law
 from tolerance import assert_close
 
@@ -48,7 +48,7 @@ def test_the_law_is_that_of_the_forces():
     law, others = joint_law(system.mechanism, FORCES)
     assert not others
     q, qd = system.random_state(2, (7,))
-    expected = native(loads(Dynamics(system.mechanism, FORCES)))(np.zeros((7, 1)), q, qd)[0]
+    expected = native(loads(ForcedMechanism(system.mechanism, FORCES)))(np.zeros((7, 1)), q, qd)[0]
     assert_close(law.torque(q, qd), expected, 1e-14, "torques")
     turn, swing = q[:, 4], q[:, 5:7]
     two = 3.1 * (turn - 0.4) ** 2 + 1.7 * (turn + 0.9) ** 2

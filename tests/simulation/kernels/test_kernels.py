@@ -12,7 +12,7 @@ import everyday
 import kinetree as kt
 from kinetree.compiler.lanes.interpret import interpret
 from kinetree.runtime.native import native_kernel
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.methods import adaptive_steps, fixed_steps
 from kinetree.simulation.methods.fixed_steps import RK4, Explicit
 from kinetree.simulation.methods.stepper import stepper
@@ -36,7 +36,7 @@ def states(name: str, count: int = 3):
 
 def native(arm, method: str):
     """Return the stepper of a mechanism without forces."""
-    return stepper(Dynamics(arm.mechanism), METHODS[method].scheme)
+    return stepper(ForcedMechanism(arm.mechanism), METHODS[method].scheme)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from c_compiler import called, library, needs_compiler
 from kinetree.compiler.lanes.expressions import Builder
 from kinetree.compiler.lanes.form import Kind
 from kinetree.compiler.lanes.interpret import interpret
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 from kinetree.targets.c import source
@@ -46,7 +46,7 @@ def test_integrators_in_c(name, method, tmp_path):
     if system.closures:
         q = np.tile(system.assemble(), (3, 1))
         qd = system.closing_speed(q, qd)
-    made = stepper(Dynamics(system.mechanism), METHODS[method].scheme)
+    made = stepper(ForcedMechanism(system.mechanism), METHODS[method].scheme)
     more = {
         "dt": 1e-3,
         "skip": 0.0,

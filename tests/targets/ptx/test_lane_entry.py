@@ -13,7 +13,7 @@ import kinetree as kt
 from assembler import assembled, needs_ptxas
 from closed_mechanisms import library_state
 from host_gpu import freed
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.methods.stepper import Stepper, stepper
 from kinetree.simulation.methods.table import METHODS
 from kinetree.targets import target
@@ -31,7 +31,7 @@ def case(name: str, method: str, dtype: str = "float64") -> tuple[Stepper, tuple
     arm = freed("spatial_pendulum") if name == "parameters" else kt.load(model)
     control = kt.PD(0.6, 0.02, kt.Cycloid([0.3, -0.7], [1.1, 0.4], 0.5)) if name == "control" else None
     forces = [kt.JointDamper(arm.joints[0].name, 0.0035)]
-    made = stepper(Dynamics(arm.mechanism, forces, control, dtype=dtype), METHODS[method].scheme)
+    made = stepper(ForcedMechanism(arm.mechanism, forces, control, dtype=dtype), METHODS[method].scheme)
     if arm.closures:
         _, q, qd, _ = library_state(model)
         q, qd = np.tile(q, (3, 1)), np.array([0.4, 1.0, -0.8])[:, None] * qd

@@ -34,7 +34,7 @@ def states(system: kt.System):
     return q, qd, s.tau
 
 
-class Dynamics:
+class ForcedMechanism:
     """Calls of both dynamics of a mechanism, and the answers of the gufuncs or, quicker, of NumPy."""
 
     def __init__(self, mechanism: Mechanism, *state, native: bool = True) -> None:
@@ -55,7 +55,7 @@ class Dynamics:
             assert_close(found, expected, 20 * EPS * scale, name)
 
 
-def check_all(made: list[Dynamics], host) -> None:
+def check_all(made: list[ForcedMechanism], host) -> None:
     """Run the calls of many mechanisms in one process of a host."""
     results = host([c for d in made for c in d.calls])
     for d in made:
@@ -67,7 +67,7 @@ def check_all(made: list[Dynamics], host) -> None:
 def test_library_mechanisms_in_node(tmp_path):
     """Run the dynamics of mechanisms of the library, open and closed."""
     names = ("stanford", "space_robot_3r", "four_bar")
-    made = [Dynamics(system.mechanism, *states(system)) for system in map(kt.load, names)]
+    made = [ForcedMechanism(system.mechanism, *states(system)) for system in map(kt.load, names)]
     check_all(made, lambda calls: in_node(calls, tmp_path))
 
 
@@ -75,7 +75,7 @@ def test_library_mechanisms_in_node(tmp_path):
 @needs_chromium
 def test_library_mechanisms_in_chromium(tmp_path):
     """Run the dynamics of an arm and of a loop in a browser."""
-    made = [Dynamics(system.mechanism, *states(system)) for system in map(kt.load, ("planar_2r", "four_bar"))]
+    made = [ForcedMechanism(system.mechanism, *states(system)) for system in map(kt.load, ("planar_2r", "four_bar"))]
     check_all(made, lambda calls: in_chromium(calls, tmp_path))
 
 
@@ -86,7 +86,7 @@ def test_the_whole_library_in_node(tmp_path):
     made = []
     for system in map(kt.load, library_names()):
         fixed = tuple(replace(p, free=False) for p in system.mechanism.parameters)
-        made.append(Dynamics(replace(system.mechanism, parameters=fixed), *states(system)))
+        made.append(ForcedMechanism(replace(system.mechanism, parameters=fixed), *states(system)))
     check_all(made, lambda calls: in_node(calls, tmp_path))
 
 
@@ -96,7 +96,7 @@ def test_the_whole_library_in_node(tmp_path):
 def test_random_trees_in_wasmtime(mechanism):
     """Run the dynamics of random trees without JavaScript."""
     s = State(mechanism, 4)
-    check_all([Dynamics(mechanism, s.q, s.qd, s.tau, native=False)], in_wasmtime)
+    check_all([ForcedMechanism(mechanism, s.q, s.qd, s.tau, native=False)], in_wasmtime)
 
 
 @needs_wasmtime
@@ -106,7 +106,7 @@ def test_random_closed_mechanisms_in_wasmtime(made):
     """Run the dynamics of random mechanisms with loops without JavaScript."""
     mechanism, q = made
     qd, tau = motion(mechanism, q)
-    check_all([Dynamics(mechanism, q[None], qd[None], tau[None], native=False)], in_wasmtime)
+    check_all([ForcedMechanism(mechanism, q[None], qd[None], tau[None], native=False)], in_wasmtime)
 
 
 @needs_wasmtime
@@ -129,5 +129,5 @@ def test_public_robots_in_node(base, tmp_path):
     """Run the dynamics of twenty public robots."""
     systems = list(islice(calculable(public_robots(), base), 20))
     assert len(systems) == 20
-    made = [Dynamics(system.mechanism, *states(system), native=False) for system in systems]
+    made = [ForcedMechanism(system.mechanism, *states(system), native=False) for system in systems]
     check_all(made, lambda calls: in_node(calls, tmp_path))

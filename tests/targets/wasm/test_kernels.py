@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.compiler.lanes.expressions import Builder
 from kinetree.compiler.lanes.form import Kind
 from kinetree.compiler.lanes.interpret import interpret
-from kinetree.simulation.acting.rates import Dynamics
+from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.methods.stepper import stepper
 from kinetree.simulation.methods.table import METHODS
 from kinetree.targets.wasm import wasm_module
@@ -28,7 +28,7 @@ def runs(name: str, method: str, *, forces=(), control=None):
     if arm.closures:
         q = np.tile(arm.assemble(), (2, 1))
         qd = arm.closing_speed(q, qd)
-    made = stepper(Dynamics(arm.mechanism, forces, control), METHODS[method].scheme)
+    made = stepper(ForcedMechanism(arm.mechanism, forces, control), METHODS[method].scheme)
     settings = (1e-7, 1e-9, np.array([1e-3, 4e-3]), 500.0, TIMES[0]) if method in PAIRS else (0.0061, 0.0, np.inf)
     return made, (q, qd, TIMES, *settings)
 

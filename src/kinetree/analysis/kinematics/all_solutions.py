@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._support.checks import generator
 from ..._support.pictures import picture
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError
-from ...joints.random_states import generator
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import as_list
 from .closed_forms import closed_form, moving_joints, screw_chain

@@ -19,7 +19,7 @@ from ...runtime.compiled import CompiledMechanism
 from .closed_forms import moving_joints
 from .inverse_kinematics import PoseOptions, inverse_kinematics
 from .joint_ranges import RANK, scaled_jacobian
-from .pose_targets import moving_frame, rotation_vectors, targets
+from .pose_search import moving_frame, rotation_vectors, targets
 
 JUMP = 0.5
 """The largest difference between a position and its prediction from the one before [rad, characteristic lengths]: a

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._support.checks import leading_shape, positive, whole
+from ..._support.checks import generator, leading_shape, positive, whole
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import Advice, InputError, UnreachableError
-from ...joints.random_states import generator
 from ...model.axes import axis_labels
 from ...model.mechanism import Named, inputs_of
 from ...model.scales import loop_units
@@ -21,8 +20,7 @@ from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import as_list, some
 from ..loops.kinematics import Mask
 from .joint_ranges import Places, Ranges, given_start, null_motions, scaled_jacobian
-from .pose_search import PoseSearch, polish_solutions
-from .pose_targets import Targets, targets
+from .pose_search import PoseSearch, Targets, polish_solutions, targets
 
 # --- Redundant arms: motion in the null space toward the middle of the joints' ranges, with the frame at its target.
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ..._support.checks import real_array
 from ...algebra.arrays import Numbers
 from ...errors import InputError
-from ...joints import kind
-from ...joints.random_states import drawn_coordinates
+from ...joints import draw_coordinates, kind
 from ...model.axes import axis_names
 from ...model.flexible import is_modes, modal_entries
 from ...model.scales import characteristic_length, loop_units
@@ -89,7 +88,7 @@ class Ranges:
     def starts(self, count: int, rng: np.random.Generator) -> Numbers:
         """Return random positions within the limits [count, nq], with flexible bodies at rest."""
         joints = ((j, kind(j.kind)) for j in self.system.mechanism.resolved_joints)
-        q = drawn_coordinates(joints, rng, (count,))
+        q = draw_coordinates(joints, rng, (count,))
         q[:, modal_entries(self.system.mechanism, 0)] = 0.0
         return self.clipped(q)
 

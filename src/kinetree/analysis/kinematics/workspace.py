@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._support.checks import whole
+from ..._support.checks import generator, whole
 from ..._support.pictures import picture
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import AssemblyError
-from ...joints.random_states import generator
 from ...model.mechanism import Named, inputs_of
 from ...runtime.compiled import CompiledMechanism
 from ..loops.batch_assembly import assemble
 from .joint_ranges import Ranges, scaled_jacobian
-from .pose_targets import moving_frame
+from .pose_search import moving_frame
 
 SAMPLES = 20_000
 """The default number of positions: enough for a dense cloud."""

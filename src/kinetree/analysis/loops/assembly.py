@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._support.checks import generator
 from ...algebra.arrays import Numbers
 from ...compiler.lower.loop_pattern import random_coordinates
 from ...errors import InputError
 from ...joints import kind
-from ...joints.random_states import generator
 from ...runtime.compiled import CompiledMechanism
 from ..joint_entries import Hold, as_list
 from .batch_assembly import assemble

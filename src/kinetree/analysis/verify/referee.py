@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._support.checks import generator
 from ..._support.progress import show_progress
 from ...algebra.arrays import Numbers
 from ...errors import AssemblyError, InputError, ModelError, unknown_name
 from ...formulations import denoc, lagrange, module_recursion, points, spatial_operators
 from ...formulations.closed_system import ClosedEquations, closed_equations
 from ...formulations.kinematics import gravity, skew
-from ...joints.random_states import generator
 from ...model.mechanism import Mechanism, resolve_parts
 from ...model.scales import loop_units, torque_units, wrench_units
 from ...model.topology import depths

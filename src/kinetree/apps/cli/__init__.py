@@ -12,8 +12,7 @@ import typer
 
 from . import analyses, identifying, kinematics, pages, simulating, studying
 from .analyses import Lenient, Root, load_system
-from .console import status_of
-from .outputs import OUT, Folder, folder_of
+from .console import OUT, Folder, folder_of, status_of
 
 app = typer.Typer(
     name="kinetree",

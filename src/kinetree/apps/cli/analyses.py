@@ -14,8 +14,7 @@ from ...analysis.verify.comparisons import FACTOR, QUANTITIES, Comparison, Verif
 from ...errors import ModelError
 from ...system import System
 from ..reproduce.entry import Entry, Outcome, Verdict
-from .console import clean, count_text, heading, make_table, print_table
-from .outputs import OUT, Folder, folder_of
+from .console import OUT, Folder, clean, count_text, folder_of, heading, make_table, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,7 @@ from ...errors import ModelError, unknown_name
 from ...model import Joint
 from ...system import System
 from .analyses import Base, Lenient, Root, load_system
-from .outputs import OUT, Folder, folder_of
+from .console import OUT, Folder, folder_of
 
 app = typer.Typer()
 

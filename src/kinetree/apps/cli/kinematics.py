@@ -11,8 +11,7 @@ import typer
 
 from ...model.axes import axis_names
 from .analyses import Base, Lenient, Model, Root, load_system
-from .console import clean, count_text, make_table, print_table
-from .outputs import NAMES, OUT, FileOrFolder, file_of
+from .console import NAMES, OUT, FileOrFolder, clean, count_text, file_of, make_table, print_table
 from .simulating import Param
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import typer
 
 from ...simulation.methods.table import names_of
 from .analyses import Base, Lenient, Model, Root, load_system
+from .console import NAMES, OUT, FileOrFolder, Folder, check_folder, file_of, folder_of
 from .motions import file_stem
-from .outputs import NAMES, OUT, FileOrFolder, Folder, check_folder, file_of, folder_of
 
 app = typer.Typer()
 

@@ -14,8 +14,7 @@ import typer
 
 from ...simulation.options import RunOptions
 from .analyses import Base, Lenient, Model, Root, load_system
-from .console import compute_or_keep
-from .outputs import NAMES, OUT, FileOrFolder, Folder, file_of, folder_of, names_a_file, run_of
+from .console import NAMES, OUT, FileOrFolder, Folder, compute_or_keep, file_of, folder_of, names_a_file, run_of
 from .studying import study
 
 app = typer.Typer()
@@ -169,8 +168,17 @@ def inverse(
     from ...errors import InputError
     from ...experiments.experiment import Outputs, made_folder, write_run
     from .console import make_console
-    from .inverse_motions import cycloid_motion, inverse_run, path_motion, table_motion
-    from .motions import check_names, file_stem, parameter_values, print_files, print_torques
+    from .motions import (
+        check_names,
+        cycloid_motion,
+        file_stem,
+        inverse_run,
+        parameter_values,
+        path_motion,
+        print_files,
+        print_torques,
+        table_motion,
+    )
 
     if [cycloid, table is not None, path is not None].count(True) != 1:
         raise InputError("--cycloid, --table and --path: give one of them")

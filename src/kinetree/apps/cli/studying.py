@@ -11,8 +11,19 @@ import typer
 from ..._support.options import written_options
 from ...simulation.outcomes import Outcome
 from ...studies.plan import StudyOptions
-from .console import INTERRUPTED, clean, compute_or_keep, heading, make_table, print_table
-from .outputs import OUT, FileOrFolder, Folder, file_of, folder_of
+from .console import (
+    INTERRUPTED,
+    OUT,
+    FileOrFolder,
+    Folder,
+    clean,
+    compute_or_keep,
+    file_of,
+    folder_of,
+    heading,
+    make_table,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console

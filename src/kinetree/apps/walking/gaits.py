@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..._support.checks import number, positive, whole
 from ...algebra.arrays import Numbers
 from ...algebra.scalars import Scalar
-from ...analysis.kinematics.pose_targets import rotation_vectors
+from ...analysis.kinematics.pose_search import rotation_vectors
 from ...errors import InputError
 from ...simulation.acting.references.motions import Lists, as_time
 from ...simulation.acting.smooth import cos, sin

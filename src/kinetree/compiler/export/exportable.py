@@ -12,8 +12,7 @@ from ..._support.version import VERSION
 from ...algebra.arrays import Numbers
 from ...dynamics import ALGORITHMS
 from ...errors import InputError, ModelError
-from ...joints import kind
-from ...joints.random_states import drawn_coordinates
+from ...joints import draw_coordinates, kind
 from ...model.axes import axis_labels, axis_names
 from ...model.mechanism import Mechanism
 from ...runtime.derived import derive
@@ -328,9 +327,9 @@ def states(mechanism: Mechanism, rng: np.random.Generator, count: int, more: tup
     """Return random coordinates [count, nq] and velocities [count, nv] of closed positions."""
     joints = [(joint, kind(joint.kind)) for joint in mechanism.resolved_joints]
     if not mechanism.closures:
-        return drawn_coordinates(joints, rng, (count,)), rng.normal(size=(count, mechanism.nv))
+        return draw_coordinates(joints, rng, (count,)), rng.normal(size=(count, mechanism.nv))
     tries = -(-STARTS // count) * count
-    q, qd = drawn_coordinates(joints, rng, (tries,)), rng.normal(size=(tries, mechanism.nv))
+    q, qd = draw_coordinates(joints, rng, (tries,)), rng.normal(size=(tries, mechanism.nv))
     given = tuple(np.tile(x, (tries // count, 1)) for x in more)
     try:
         step, integrate, speed, gap = (

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, KinetreeError, writing
 from ...system import System
-from . import csv, npz, parquet, zarr
 from .content import pack, unpack
+from .formats import FORMATS, Format
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
-
-FORMATS: dict[str, ModuleType] = {".csv": csv, ".npz": npz, ".parquet": parquet, ".zarr": zarr}
-"""Modules of the formats by suffix, each with write(content, path) and read(path)."""
 
 
 def save(run: Trajectory, path: str | Path, *, columns: Sequence[str] = ()) -> Path:
@@ -57,7 +53,7 @@ def is_run(path: str | Path) -> bool:
         return False
 
 
-def _format(path: Path) -> ModuleType:
+def _format(path: Path) -> Format:
     ending = path.suffix.lower()
     if ending not in FORMATS:
         kind = f"files that end with {ending!r} are" if ending else "a file without a suffix is"

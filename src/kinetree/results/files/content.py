@@ -19,8 +19,8 @@ from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
 from ...formats.toml import read_toml_text
 from ...formats.toml_writer import write_toml
-from ...simulation.loads_at_samples import zeros
 from ...simulation.outcomes import Endings
+from ...simulation.run_states import zeros
 from ...system import System
 from ..columns import CONTACTS, contact_shapes, is_zeros
 

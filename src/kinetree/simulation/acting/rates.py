@@ -22,7 +22,7 @@ from .instants import Controller, Force, Instant
 
 
 @dataclass(frozen=True)
-class Dynamics:
+class ForcedMechanism:
     """A mechanism under forces and control, of which Programs are made: rates, steps, loads.
 
     `loops` is the way in which they stay closed; a projection is no part of the rates. `dtype` is the precision.
@@ -58,7 +58,7 @@ class Dynamics:
         return centered.floats(Tree(self.mechanism, given), self.own)
 
 
-def rates(dynamics: Dynamics) -> Program:
+def rates(dynamics: ForcedMechanism) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control."""
     trace, inputs = Trace(), rate_inputs(dynamics.mechanism)
     now = apply_forces(dynamics, trace, inputs, follow=True)
@@ -66,7 +66,7 @@ def rates(dynamics: Dynamics) -> Program:
     return _program("rates", dynamics.mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
 
 
-def euler_step(dynamics: Dynamics, *, ends_centered: bool = False) -> Program:
+def euler_step(dynamics: ForcedMechanism, *, ends_centered: bool = False) -> Program:
     """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit Euler step.
 
     Velocities are advanced first, then the coordinates with the new velocities. Coordinates follow the motion of each
@@ -85,7 +85,7 @@ def euler_step(dynamics: Dynamics, *, ends_centered: bool = False) -> Program:
     return _program("euler", mechanism, inputs, trace, z, u)
 
 
-def centered_rates(dynamics: Dynamics) -> Program:
+def centered_rates(dynamics: ForcedMechanism) -> Program:
     """Return the Program (t, z, u[, parameters]) -> (dz, du) of centered states; `rates` without floating trees."""
     if not dynamics.floats:
         return rates(dynamics)
@@ -97,7 +97,7 @@ def centered_rates(dynamics: Dynamics) -> Program:
     return _program("rates", mechanism, inputs, trace, moved, _centered_accelerations(now, dynamics))
 
 
-def centered_scheme(scheme: Scheme, dynamics: Dynamics) -> Scheme:
+def centered_scheme(scheme: Scheme, dynamics: ForcedMechanism) -> Scheme:
     """Return a method with the Centering of a mechanism, if it takes one and the mechanism has floating trees."""
     if scheme.make_program not in (centered_rates, euler_step) or not dynamics.floats:
         return scheme
@@ -109,12 +109,12 @@ def centered_scheme(scheme: Scheme, dynamics: Dynamics) -> Scheme:
 
 def uncentering(mechanism: Mechanism) -> Centering | None:
     """Return the way back from centered states, for steps that end there because loops are closed; None for others."""
-    plain = Dynamics(mechanism)
+    plain = ForcedMechanism(mechanism)
     kept = kept_by_closing(plain)
     return None if kept is None else Centering(None, _conversion("uncenter", _uncentered, plain), kept)
 
 
-def kept_by_closing(dynamics: Dynamics) -> Kept | None:
+def kept_by_closing(dynamics: ForcedMechanism) -> Kept | None:
     """Return the entries of centered states that stay while loops are closed; None if these are closed later."""
     m, loops = dynamics.mechanism, dynamics.loops
     if not m.closures or not (loops is None or loops.projects):
@@ -122,7 +122,9 @@ def kept_by_closing(dynamics: Dynamics) -> Kept | None:
     return centered.kept_by_loops(Tree(m, _given(Trace(), rate_inputs(m))), dynamics.own)
 
 
-def _conversion(name: str, convert: Callable[[Dynamics, dict], centered.State], dynamics: Dynamics) -> Program:
+def _conversion(
+    name: str, convert: Callable[[ForcedMechanism, dict], centered.State], dynamics: ForcedMechanism
+) -> Program:
     trace, m = Trace(), dynamics.mechanism
     inputs = rate_inputs(m)
     q, qd = convert(dynamics, _given(trace, inputs))
@@ -133,11 +135,11 @@ def _given(trace: Trace, inputs: Sequence[Array]) -> dict[str, list[Scalar]]:
     return {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
 
 
-def _centered(dynamics: Dynamics, given: dict) -> centered.State:
+def _centered(dynamics: ForcedMechanism, given: dict) -> centered.State:
     return centered.center(Tree(dynamics.mechanism, given), dynamics.own)
 
 
-def _uncentered(dynamics: Dynamics, given: dict) -> centered.State:
+def _uncentered(dynamics: ForcedMechanism, given: dict) -> centered.State:
     """Return the state of a centered one; driven coordinates follow their references."""
     if (drives := dynamics.drives) is not None:
         q, qd = drives.placed(given["t"][0], given["q"], given["qd"])
@@ -145,7 +147,7 @@ def _uncentered(dynamics: Dynamics, given: dict) -> centered.State:
     return centered.uncenter(Tree(dynamics.mechanism, given), dynamics.own)
 
 
-def loads(dynamics: Dynamics) -> Program:
+def loads(dynamics: ForcedMechanism) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (tau, qdd, wrenches) of the loads on a mechanism.
 
     tau are the joint torques of control and forces together. The wrenches act on the bodies, [nb, 6] in their frames.
@@ -153,7 +155,7 @@ def loads(dynamics: Dynamics) -> Program:
     return loads_and_drives(dynamics)[0]
 
 
-def loads_and_drives(dynamics: Dynamics) -> tuple[Program, Program | None]:
+def loads_and_drives(dynamics: ForcedMechanism) -> tuple[Program, Program | None]:
     """Return the Program of `loads`, and the one of the torques of control alone, None without control."""
     trace, inputs = Trace(), rate_inputs(dynamics.mechanism)
     dynamics = replace(dynamics, loops=None)  # the states are closed
@@ -168,14 +170,14 @@ def loads_and_drives(dynamics: Dynamics) -> tuple[Program, Program | None]:
     return acting, Program.of_trace("drives", inputs, (Array("control", (nv,)),), trace, [part])
 
 
-def measure_program(dynamics: Dynamics, function: Callable[[Instant], Scalar]) -> Program:
+def measure_program(dynamics: ForcedMechanism, function: Callable[[Instant], Scalar]) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, under forces and control."""
     trace, inputs = Trace(), rate_inputs(dynamics.mechanism)
     now = apply_forces(dynamics, trace, inputs, follow=True)
     return Program.of_trace("measured", inputs, (Array("value", (1,)),), trace, [[function(now)]])
 
 
-def acting(dynamics: Dynamics) -> Program:
+def acting(dynamics: ForcedMechanism) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (tau, wrenches, control[, motion of drives]), without dynamics."""
     trace, inputs = Trace(), rate_inputs(dynamics.mechanism)
     now = apply_forces(replace(dynamics, loops=None), trace, inputs)
@@ -198,7 +200,7 @@ def rate_inputs(mechanism: Mechanism) -> list[Array]:
 
 
 def apply_forces(
-    dynamics: Dynamics,
+    dynamics: ForcedMechanism,
     trace: Trace,
     inputs: list[Array],
     *,
@@ -237,14 +239,14 @@ def apply_forces(
     return now
 
 
-def _accelerations(now: Instant, dynamics: Dynamics) -> list[Scalar]:
+def _accelerations(now: Instant, dynamics: ForcedMechanism) -> list[Scalar]:
     """Return qdd; gaps of loops decay if they are kept closed so, unless joints are driven."""
     if (drives := dynamics.drives) is not None:
         return now.driven_accelerations(drives)
     return now.accelerations(dynamics.decay)
 
 
-def _centered_accelerations(now: Instant, dynamics: Dynamics) -> list[Scalar]:
+def _centered_accelerations(now: Instant, dynamics: ForcedMechanism) -> list[Scalar]:
     """Return the rates of the velocities of a centered state."""
     return now.centered_accelerations(dynamics.decay, dynamics.drives, dynamics.own)
 

@@ -32,7 +32,7 @@ from ...contact_geometry.features import features
 from ...dynamics import closed, contact
 from ...dynamics.closure import Row
 from ...model.contacts import ContactNumbers
-from ..acting.rates import Dynamics, rate_inputs
+from ..acting.rates import ForcedMechanism, rate_inputs
 from .rates import REST, allowance, step_motion
 from .slots import BODY, CHANGE, PIVOT, ManyContacts, Path
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     pass
 
 
-def many_contacts(dynamics: Dynamics, *, measures: int) -> ManyContacts:
+def many_contacts(dynamics: ForcedMechanism, *, measures: int) -> ManyContacts:
     """Return the Programs of a step, with a number of further entries after the impulses in its state."""
     trace, mechanism, dtype = Trace(), dynamics.mechanism, dynamics.dtype
     nv, count = mechanism.nv, sum(len(contact_kinds.labels(c)) for c in mechanism.contacts)

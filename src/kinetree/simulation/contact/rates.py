@@ -34,7 +34,7 @@ from ...compiler.lower.contacts import candidate_names
 from ...compiler.lower.sweeps import Tree
 from ...dynamics import centered, contact
 from ...model.contacts import ContactNumbers
-from ..acting.rates import Dynamics, apply_forces, kept_by_closing, rate_inputs
+from ..acting.rates import ForcedMechanism, apply_forces, kept_by_closing, rate_inputs
 from .cone_programs import GRIP, IMPULSE, cone_inputs
 from .restitution import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES, expands, leaving_velocity
 from .slots import CHANGE
@@ -90,7 +90,7 @@ class ContactPrograms:
     ending: Program
 
 
-def contact_programs(dynamics: Dynamics, *, measures: int) -> ContactPrograms:
+def contact_programs(dynamics: ForcedMechanism, *, measures: int) -> ContactPrograms:
     """Return the Programs of a step, with a number of further entries after the impulses in its state."""
     trace, mechanism, dtype = Trace(), dynamics.mechanism, dynamics.dtype
     nv, nc = mechanism.nv, len(candidate_names(mechanism))
@@ -117,7 +117,7 @@ def contact_programs(dynamics: Dynamics, *, measures: int) -> ContactPrograms:
 
 
 def step_motion(
-    dynamics: Dynamics, trace: Trace, inputs: list[Array], given: dict[str, list[Scalar]]
+    dynamics: ForcedMechanism, trace: Trace, inputs: list[Array], given: dict[str, list[Scalar]]
 ) -> tuple[Tree, list[Scalar], dict[str, list[Scalar]]]:
     """Return the tree in the middle of a step, qdd without impulses, and the state at its end.
 
@@ -140,7 +140,7 @@ def step_motion(
     after = [v + h * a + dv for v, a, dv in zip(qd, qdd, given[CHANGE], strict=True)]
     _, u = centered.center(tree_at(q=middle, qd=after))
     z = centered.integrate(tree_at(q=z, qd=[h * 0.5 * v for v in u]))
-    ended, leaving = (z, u) if kept_by_closing(Dynamics(mechanism)) else centered.uncenter(tree_at(q=z, qd=u))
+    ended, leaving = (z, u) if kept_by_closing(ForcedMechanism(mechanism)) else centered.uncenter(tree_at(q=z, qd=u))
     return tree, qdd, {"q_end": ended, "qd_end": leaving}
 
 

@@ -15,8 +15,7 @@ from ...runtime.contact_motion import ContactMotion
 from ..problem import Problem
 from ..run_states import Run
 from .cone_problem import largest_residuals
-from .modes import Mode, feasible
-from .touching import Coefficients, motion_of_contacts
+from .touching import Coefficients, Mode, feasible, motion_of_contacts
 
 if TYPE_CHECKING:
     from ...results.columns import Source

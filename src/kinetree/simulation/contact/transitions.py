@@ -9,10 +9,9 @@ import numpy as np
 
 from ..outcomes import Ending, Outcome, RunStopped
 from .cone_problem import RANK, ConeProblem, NoForces, solve
-from .modes import Coordinates, Mode, accelerations, choose_mode, refuse_painleve
 from .records import Records
 from .restitution import expansion_impulse, leaving_velocity
-from .touching import AWAY, Coefficients, State
+from .touching import AWAY, Coefficients, Coordinates, Mode, State, accelerations, choose_mode, refuse_painleve
 
 Causes = list[tuple[str, int]]
 """The causes of an event, each with its candidate: touch, away, stop, caught, force or painleve."""

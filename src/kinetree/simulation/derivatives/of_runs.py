@@ -27,10 +27,9 @@ from ..acting.drives import drives_of
 from ..acting.rates import loads
 from ..engines.held_torques import with_held_torques
 from ..engines.native import acting_on
-from ..loads_at_samples import LoadPrograms
 from ..options import RunOptions
 from ..problem import Problem, problem_of
-from ..run_states import Run
+from ..run_states import LoadPrograms, Run
 from ..simulate import trajectory_of
 from .forward import GROUPS, Columns, columns_of, forward, of_intervals
 

@@ -19,7 +19,7 @@ from ...model.mechanism import Mechanism
 from ...runtime.native import native_kernel
 from ..acting.drives import drives_of
 from ..acting.instants import Controller, Instant
-from ..acting.rates import LONGEST, Dynamics, centered_scheme, jacobian_of, measure_program
+from ..acting.rates import LONGEST, ForcedMechanism, centered_scheme, jacobian_of, measure_program
 from ..closing import Baumgarte, closing_program, locked_by
 from ..methods.protocol import Scheme
 from ..methods.reverse_steps import Reversed, adjoint_kernel
@@ -120,7 +120,7 @@ def cost_of(problem: Problem, function: Callable[[Instant], Scalar], *, torques:
     return with_torques(problem, lambda d: measure_program(replace(d, loops=None), function), torques=torques)
 
 
-def with_torques(problem: Problem, make: Callable[[Dynamics], Program], *, torques: bool) -> Program:
+def with_torques(problem: Problem, make: Callable[[ForcedMechanism], Program], *, torques: bool) -> Program:
     """Return the Program that `make` returns of what acts; with `torques`, added ones follow the parameters."""
     d, mechanism = problem.dynamics, problem.mechanism
     if not torques:

@@ -10,19 +10,23 @@ import numpy as np
 
 from ...errors import InputError
 from ..contact.cone_problem import NoForces, solve
-from ..contact.modes import (
+from ..contact.records import Records, contact_fields, contact_options, doubtful
+from ..contact.touching import (
+    AWAY,
     BEGIN,
+    START,
+    Coefficients,
     Coordinates,
+    Functions,
     Mode,
     PainleveError,
     accelerations,
     cone_problem,
     directions,
     feasible,
+    refuse_depth,
     refuse_painleve,
 )
-from ..contact.records import Records, contact_fields, contact_options, doubtful
-from ..contact.touching import AWAY, START, Coefficients, Functions, refuse_depth
 from ..contact.transitions import Causes, Transitions, close_gaps, remove_drift
 from ..events import Watch
 from ..outcomes import Ending, Outcome, RunStopped

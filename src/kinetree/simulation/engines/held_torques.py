@@ -17,13 +17,12 @@ from ...compiler.ir.program import Array, Program
 from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ..acting.instants import Instant
-from ..acting.rates import Dynamics, centered_scheme, loads
+from ..acting.rates import ForcedMechanism, centered_scheme, loads
 from ..acting.sampled import Law
 from ..events import Watch
-from ..loads_at_samples import LoadPrograms
 from ..methods.stepper import Stepper, stepper_of
 from ..problem import Problem
-from ..run_states import Run, blank_run, of_run
+from ..run_states import LoadPrograms, Run, blank_run, of_run
 from .engine import Fields, Motion, Progress, no_checkpoint, run
 
 HELD = "held"
@@ -101,7 +100,7 @@ def complete_run(problem: Problem, whole: Run, ended: Run, torque: np.ndarray) -
 
 
 def _stepper(problem: Problem) -> Stepper:
-    dynamics = Dynamics(problem.mechanism, problem.forces)
+    dynamics = ForcedMechanism(problem.mechanism, problem.forces)
     scheme = centered_scheme(problem.method.scheme, dynamics)
     return stepper_of(problem.mechanism, with_held_torques(scheme.make_program, dynamics), scheme)
 
@@ -118,7 +117,7 @@ class HeldTorque:
         return list(now.given[HELD])
 
 
-def with_held_torques(make: Callable[[Dynamics], Program], dynamics: Dynamics) -> Program:
+def with_held_torques(make: Callable[[ForcedMechanism], Program], dynamics: ForcedMechanism) -> Program:
     """Return rates, a step or loads with parameters [free parameters, held torques], which replace the control."""
     m = dynamics.mechanism
     return held_as_parameters(make(replace(dynamics, control=HeldTorque(m.nv))), m)

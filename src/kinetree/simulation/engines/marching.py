@@ -26,16 +26,15 @@ from ...runtime.native import native
 from ..acting.drives import drives_of
 from ..acting.instants import Controller, Force
 from ..acting.joint_forces import JointDamper, JointFriction, JointSpring, require_flat
-from ..acting.rates import Dynamics, kept_by_closing, loads_and_drives
+from ..acting.rates import ForcedMechanism, kept_by_closing, loads_and_drives
 from ..acting.sampled import Law
 from ..arguments import spread
 from ..closing import LongCloser, Loops
 from ..events import Watch
-from ..loads_at_samples import zeros
 from ..methods.fixed_steps import RK4
 from ..outcomes import CLOSING_LOST, Ending, Outcome, ending_of
 from ..problem import Problem
-from ..run_states import Run, Settings, Stop, blank_run
+from ..run_states import Run, Settings, Stop, blank_run, zeros
 from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ class March:
             )
         self._others = self._drives = None
         if others or traced is not None:
-            program, self._drives = loads_and_drives(Dynamics(mechanism, others, traced))
+            program, self._drives = loads_and_drives(ForcedMechanism(mechanism, others, traced))
             self._others = native(program)
         self._flat = mechanism.nq == mechanism.nv
         self._quaternions = np.array(quaternion_places(mechanism), dtype=int)[:, None] + np.arange(4)
@@ -171,7 +170,7 @@ class March:
         self._before: State | None = None
         self._evaluations = 0
         self._roots = floating_roots(mechanism)
-        self._keeps = bool(self._roots) and kept_by_closing(Dynamics(mechanism)) is not None
+        self._keeps = bool(self._roots) and kept_by_closing(ForcedMechanism(mechanism)) is not None
 
     def run(
         self,

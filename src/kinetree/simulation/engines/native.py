@@ -16,10 +16,9 @@ from ...runtime.native import native
 from ..acting.rates import LONGEST, loads_and_drives
 from ..acting.rates import rates as rates_program
 from ..events import Watch
-from ..loads_at_samples import LoadPrograms
 from ..methods.stepper import Stepper, stepper
 from ..problem import Problem
-from ..run_states import Run
+from ..run_states import LoadPrograms, Run
 from .engine import Fields, Motion, Progress, onward_by, run
 from .pieces import Pace
 

@@ -21,7 +21,7 @@ from ...model.axes import quaternion_places
 from ...model.mechanism import parameter_arguments
 from ...runtime.native import native
 from ..acting.drives import drives_of
-from ..acting.rates import Dynamics, rates
+from ..acting.rates import ForcedMechanism, rates
 from ..acting.sampled import Law
 from ..closing import Baumgarte, closed_run
 from ..events import Watch
@@ -145,7 +145,7 @@ class _Stages:
 
     def __init__(self, problem: Problem) -> None:
         p, closed = problem, bool(problem.system.closures)
-        dynamics = Dynamics(p.mechanism, p.forces, loops=Baumgarte() if closed else None)
+        dynamics = ForcedMechanism(p.mechanism, p.forces, loops=Baumgarte() if closed else None)
         self._rates = p.kept.part(("held rates", p.acting_key), lambda: native(with_held_torques(rates, dynamics)))
         self._closer = p.closer if closed else None
         self._pair = PAIRS[p.method.name]

@@ -15,7 +15,7 @@ from ...compiler.lower.contacts import candidate_names
 from ...contact_geometry.cone import DOUBTFUL
 from ...errors import Advice, InputError
 from ...model.scales import characteristic_length
-from ..acting.rates import Dynamics, uncentering
+from ..acting.rates import ForcedMechanism, uncentering
 from ..contact.cone_programs import IMPULSE
 from ..contact.cone_solves import ConeSolver, larger
 from ..contact.cone_sweeps import Entries
@@ -294,7 +294,7 @@ def contact_stepper(problem: Problem) -> Stepper:
     return time_steps(replace(problem.dynamics, dtype=problem.dtype), problem.device)
 
 
-def time_steps(dynamics: Dynamics, device: Device | None = None) -> Stepper:
+def time_steps(dynamics: ForcedMechanism, device: Device | None = None) -> Stepper:
     """Return the native time steps of a mechanism with contacts."""
     mechanism = dynamics.mechanism
     method: Moreau | ManyMoreau

@@ -10,7 +10,7 @@ from typing import Self
 from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kernel, Kind
-from ..acting.rates import Dynamics, centered_rates, euler_step
+from ..acting.rates import ForcedMechanism, centered_rates, euler_step
 from .lane_states import LaneStates, RunsOfLanes, builder_of
 from .protocol import Centering, FixedScheme, Row, Step
 from .reverse_steps import ReverseExplicit, ReverseStep, StepInputs
@@ -208,7 +208,7 @@ class TimeStep(FixedSteps):
     """A method whose Program is a step; its last input is the length of the step."""
 
     name: str
-    make_program: Callable[[Dynamics], Program]
+    make_program: Callable[[ForcedMechanism], Program]
     centering: Centering | None = None
 
     evaluations = memory = 1

@@ -16,7 +16,7 @@ from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel
 
 if TYPE_CHECKING:
-    from ..acting.rates import Dynamics
+    from ..acting.rates import ForcedMechanism
     from .lane_states import LaneStates
     from .reverse_steps import ReverseStep
     from .tangent_states import Varied
@@ -78,8 +78,8 @@ class Scheme(Integrator, Protocol):
     """A method whose runs also have derivatives."""
 
     @property
-    def make_program(self) -> Callable[[Dynamics], Program]:
-        """The function of `acting.rates` that makes the Program to be integrated, of a `Dynamics`."""
+    def make_program(self) -> Callable[[ForcedMechanism], Program]:
+        """The function of `acting.rates` that makes the Program to be integrated, of a `ForcedMechanism`."""
         ...
 
     @property

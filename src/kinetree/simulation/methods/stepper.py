@@ -13,7 +13,7 @@ from ...model.axes import quaternion_places
 from ...model.mechanism import Mechanism
 from ...runtime.native import native_kernel
 from ..acting.drives import Drives
-from ..acting.rates import Dynamics, centered_scheme
+from ..acting.rates import ForcedMechanism, centered_scheme
 from ..closing import Baumgarte, Closer, CompiledCloser, Loops, closing_program, locked_by
 from .protocol import Integrator, Scheme
 
@@ -92,7 +92,7 @@ class Stepper:
         return LaneKernel(kernel, self.dtype, self.device)
 
 
-def stepper(dynamics: Dynamics, scheme: Scheme, *, device: Device | None = None) -> Stepper:
+def stepper(dynamics: ForcedMechanism, scheme: Scheme, *, device: Device | None = None) -> Stepper:
     """Return the native integrator of a mechanism under forces and control; loops are projected by default.
 
     With a `device`, it runs on that GPU.

@@ -19,9 +19,8 @@ from ..llvm.scalar import Entries, OwnFunctions
 from ..llvm.writer import SCALARS, Text, Writer
 from . import driver
 from .entries import emit
-from .head import REGISTERS
 from .schedule import schedule
-from .staging import bare_angles
+from .staging import REGISTERS, bare_angles
 
 # --- LLVM's back end for PTX ---
 

@@ -16,9 +16,23 @@ from ...compiler.ir.program import Program
 from ..llvm.arithmetic import operations
 from ..llvm.scalar import Entries, OwnFunctions
 from ..llvm.writer import SCALARS, Writer
-from .head import GLOBAL, head, reduce_angles, registers, row
 from .schedule import BUDGET, most_in_use, schedule
-from .staging import CHUNK, SHARED, WARP, Block, Layout, Stage, bare_angles, fused_sums, layout
+from .staging import (
+    CHUNK,
+    GLOBAL,
+    SHARED,
+    WARP,
+    Block,
+    Layout,
+    Stage,
+    bare_angles,
+    fused_sums,
+    head,
+    layout,
+    reduce_angles,
+    registers,
+    row,
+)
 
 # --- Copies of rows by the threads of a warp together: 32 neighboring chunks at a time ---
 
