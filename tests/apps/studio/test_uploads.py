@@ -46,7 +46,16 @@ def test_faults_of_uploaded_files_are_located(studio):
     assert "kinetree-" not in str(error.value)
 
 
-STL = b"solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid a\n"
+STL = b"""solid a
+facet normal 0 0 1
+outer loop
+vertex 0 0 0
+vertex 1 0 0
+vertex 0 1 0
+endloop
+endfacet
+endsolid a
+"""
 MESHES = [
     ("meshes/box.stl", True), ("package://meshes/box.stl", True), ("/etc/hostname", False), ("meshes/none.stl", False),
     ("file:///etc/hostname", False), ("../../etc/hostname", False), ("package://../etc/passwd", False),
