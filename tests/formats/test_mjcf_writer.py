@@ -242,8 +242,10 @@ def test_springs_between_points_are_tendons(tmp_path):
     chain = random_mechanism(["revolute", "prismatic", "revolute"], [-1, 0, 1], 4)
     numbers = (("stiffness", 30.0), ("damping", 4.0), ("free_length", 0.2), ("preload", 3.0))
     ends = "ground", chain.bodies[-1].name
-    springs = (ForceElement("s", "spring_damper", *ends, (0.1, 0.3, -0.2), (0.2, -0.1, 0.1), numbers),
-               ForceElement("d", "spring_damper", chain.bodies[0].name, ends[1], coefficients=(("damping", 2.0),)))  # fmt: skip
+    springs = (
+        ForceElement("s", "spring_damper", *ends, (0.1, 0.3, -0.2), (0.2, -0.1, 0.1), numbers),
+        ForceElement("d", "spring_damper", chain.bodies[0].name, ends[1], coefficients=(("damping", 2.0),)),
+    )
     arm = System(replace(chain, forces=springs))
     text, report = write_mjcf(arm.mechanism)
     assert not report.of("dropped")
