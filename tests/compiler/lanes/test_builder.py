@@ -20,6 +20,7 @@ def exercise() -> Kernel:
     state, result, big = k.block("state", 2), k.block("result", 3), k.block("big", 700)
     index, turns = k.block("index", kind=Kind.INDEX), k.block("turns", kind=Kind.COUNT)
     small, own_turns = k.block("small", kind=Kind.MASK), k.block("own_turns")
+    exact = k.block("exact", kind=Kind.DOUBLE)
     with k.each_lane(), k.loop(2) as j:
         state[j] = x[j]
     index.value, turns.value, small.value, own_turns.value = 0, 0, False, 0.0
@@ -36,6 +37,8 @@ def exercise() -> Kernel:
         state[1] = state[1] * k.choose(i, (0.25, 4.0))
         with k.when(i.equals(1)):
             k.call("f", state, result, i)
+    exact.value = (k.constant(1.0, Kind.DOUBLE) * 4294967087.0 + 0.5) * 1e-10
+    state[1] = state[1] + k.round(exact.value)
     result[0] = k.unbits(k.bits(abs(state[1]) + 1.0) * 1.0).sqrt()
     with k.loop(700) as j:
         big[j] = state[0] * k.number(j)
@@ -123,3 +126,29 @@ def test_what_makes_no_sense_is_refused():
         y[y.value]
     with pytest.raises(TypeError, match="neither true nor false in Python; use `where`, `when` or `whilst`"):
         bool(m.value)
+
+
+def test_arrays_have_types_of_their_own():
+    """Read whole numbers and numbers of float64 in a kernel of float32, and write truth and rounded numbers."""
+    k = Builder("typed", {})
+    whole, exact = k.array("whole", type="int64"), k.array("exact", type="float64")
+    odd, sum_, rest = k.array("odd", output=True, type="bool"), k.array("sum", output=True), k.array(
+        "rest", output=True, type="float64"
+    )  # fmt: skip
+    with k.each_lane():
+        odd[()] = (whole[()] > 2.0).where(k.constant(1.0, Kind.LANE), 0.0)
+        sum_[()] = whole[()] + k.round(exact[()] * 4294967087.0)
+        rest[()] = exact[()] * 4294967087.0 - 2.0**32
+    x = np.array([1.0 - 2.0**-40, 1.0])
+    found = interpret(k.kernel(), np.array([2, 3]), x, dtype="float32")
+    assert [f.dtype.name for f in found] == ["bool", "float32", "float64"] and found[0].tolist() == [False, True]
+    np.testing.assert_array_equal(found[1], np.float32([2, 3]) + np.float32(x * 4294967087.0))
+    np.testing.assert_array_equal(found[2], x * 4294967087.0 - 2.0**32)
+
+
+def test_blocks_have_names_of_their_own():
+    """Refuse a second block of the same name, which would share its memory."""
+    k = Builder("twice", {})
+    k.block("kept", 3)
+    with pytest.raises(AssertionError, match="two blocks of the kernel twice are named kept"):
+        k.block("kept", 4)

@@ -13,6 +13,10 @@ import kinetree as kt
 from assembler import assembled, needs_ptxas
 from closed_mechanisms import library_state
 from host_gpu import freed
+from kinetree.compiler.lanes.expressions import Builder
+from kinetree.compiler.lanes.form import Kind
+from kinetree.compiler.lanes.interpret import interpret
+from kinetree.runtime.native import native_kernel
 from kinetree.simulation.acting.rates import ForcedMechanism
 from kinetree.simulation.methods.stepper import Stepper, stepper
 from kinetree.simulation.methods.table import METHODS
@@ -95,3 +99,22 @@ def test_ptx_is_assembled(name, method, tmp_path):
         assert spilled < 512  # bytes
         kept = b"local .align" in code
         assert kept == (method not in ("rk4", "euler")), "only methods that keep several stages have local memory"
+
+
+def test_threads_of_a_block_meet():
+    """Write a barrier for graphics cards, and run a kernel with one on this processor and interpreted."""
+    k = Builder("meeting", {})
+    x, y = k.array("x"), k.array("y", output=True)
+    value = k.block("value")
+    with k.each_lane():
+        value.value = x[()]
+    with k.loop(k.whole(k.constant(2.0, Kind.SCALAR))):
+        k.meet()
+        value.value = value.value * 2.0
+    with k.each_lane():
+        y[()] = value.value
+    kernel = k.kernel()
+    assert b"bar.sync" in target("ptx").build(target("ptx").emit(kernel, "float64"))
+    given = np.array([1.5, -2.0, 3.0])
+    for found in (gpu_on_cpu.run_kernel(kernel, [given])[0], interpret(kernel, given)[0], native_kernel(kernel)(given)):
+        np.testing.assert_array_equal(found, 4.0 * given)

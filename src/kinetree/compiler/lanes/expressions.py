@@ -17,6 +17,7 @@ from .form import (
     Kind,
     Let,
     Loop,
+    Meet,
     Memory,
     Operand,
     Put,
@@ -29,6 +30,7 @@ from .form import (
 
 TRUTH = {
     Kind.LANE: Kind.MASK,
+    Kind.DOUBLE: Kind.MASK,
     Kind.INDEX: Kind.MASK,
     Kind.MASK: Kind.MASK,
     Kind.SCALAR: Kind.FLAG,
@@ -162,12 +164,17 @@ class Array:
             own = any(not x.kind.uniform for x in places)
             return self.builder.let(Kind.LANE if own else Kind.SCALAR, "shared", *operands)
         self.builder.only_in_lane(self.argument.name)
-        return self.builder.let(Kind.LANE, "own", *operands)
+        return self.builder.let(self.kind, "own", *operands)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the entries of a sample."""
+        return Kind.DOUBLE if self.argument.type == "float64" else Kind.LANE
 
     def __setitem__(self, indices: Index | tuple[Index, ...], value: Given) -> None:
         self.builder.only_in_lane(self.argument.name)
         places = tuple(x.operand for x in self._places(indices))
-        self.builder.add(Put(self.argument.name, places, self.builder.cast(value, Kind.LANE).operand))
+        self.builder.add(Put(self.argument.name, places, self.builder.cast(value, self.kind).operand))
 
 
 class Expressions:
@@ -190,7 +197,7 @@ class Expressions:
 
     def constant(self, x: float | bool, kind: Kind) -> Value:
         """Return a constant as a value."""
-        made = float(x) if kind in (Kind.LANE, Kind.SCALAR) else x
+        made = float(x) if kind in (Kind.LANE, Kind.SCALAR, Kind.DOUBLE) else x
         return Value(self, Constant(kind, made), kind)
 
     def cast(self, x: Given, kind: Kind) -> Value:
@@ -251,6 +258,10 @@ class Expressions:
         """Return a number as a count, rounded toward zero; it must be below 2^63."""
         return self.let(Kind.COUNT, "whole", x.operand)
 
+    def round(self, x: Value) -> Value:
+        """Return a DOUBLE in the precision of the kernel."""
+        return self.let(Kind.LANE, "round", x.operand)
+
     def bits(self, x: Value) -> Value:
         """Return the bit pattern of a number as a number."""
         return self.operate("bits", x)
@@ -304,19 +315,24 @@ class Builder(Expressions):
         programs = tuple(self.programs.items())
         return Kernel(self.name, tuple(self._arguments), programs, tuple(self._memory), tuple(self._bodies[0]))
 
-    def array(self, name: str, *shape: int | str, output: bool = False, shared: bool = False) -> Array:
+    def array(self, name: str, *shape: int | str, output: bool = False, shared: bool = False, type: str = "") -> Array:
         """Declare the next argument: inputs first, then outputs."""
-        self._arguments.append(Argument(name, shape, output, shared))
+        self._arguments.append(Argument(name, shape, output, shared, type))
         return Array(self, self._arguments[-1])
 
     def block(self, name: str, size: int = 1, kind: Kind = Kind.LANE) -> Block:
-        """Declare local memory."""
+        """Declare local memory, with a name of its own."""
+        assert all(m.name != name for m in self._memory), f"two blocks of the kernel {self.name} are named {name}"
         self._memory.append(Memory(name, kind, size))
         return Block(self, self._memory[-1])
 
     def call(self, program: str, source: Block, target: Block, first: Any = 0) -> None:
         """Append the call of a Program; its outputs are written to `target` from entry `first`."""
         self.add(Call(program, source.memory.name, target.memory.name, self.integer(first)))
+
+    def meet(self) -> None:
+        """Append a place that the threads of a block leave together."""
+        self.add(Meet())
 
     @contextmanager
     def loop(self, stop: Any) -> Iterator[Value]:

@@ -12,9 +12,13 @@ from ..ir.program import Program
 
 
 class Kind(StrEnum):
-    """The kind of a value: a number, a boolean or an integer, per lane or uniform."""
+    """The kind of a value: a number, a boolean or an integer, per lane or uniform.
+
+    DOUBLE is a number per lane in float64, whatever the precision of the kernel.
+    """
 
     LANE = "lane"
+    DOUBLE = "double"
     MASK = "mask"
     INDEX = "index"
     SCALAR = "scalar"
@@ -45,17 +49,17 @@ Operand = int | Constant
 OPERATIONS = (
     "add", "sub", "mul", "div", "abs", "sqrt",
     "lt", "le", "gt", "ge", "eq", "and", "or", "not", "select", "choose", "any",
-    "splat", "number", "whole", "bits", "unbits",
+    "splat", "number", "whole", "round", "bits", "unbits",
     "load", "own", "shared", "extent",
 )  # fmt: skip
 """The operations of `Let`.
 
 Comparisons with NaN are false. `choose` takes an index and the constants of a table. `splat` copies a uniform value
-to every lane. `number` and `whole` convert counts to scalars and back, the latter rounded toward zero. `bits` is the
-bit pattern of a number, read as a signed integer and converted to a number, `unbits` the reverse. `load` takes the
-name of a memory block and an index, uniform or of each lane. `own` and `shared` take the name of an argument and
-indices in the lane's own sample or in the first. `extent` is the length of axis `t`. A product may be fused with a
-sum only where a lane runs alone, as on a graphics card.
+to every lane. `number` and `whole` convert counts to scalars and back, the latter rounded toward zero. `round` gives
+a DOUBLE the precision of the kernel. `bits` is the bit pattern of a number, read as a signed integer and converted to
+a number, `unbits` the reverse. `load` takes the name of a memory block and an index, uniform or of each lane. `own`
+and `shared` take the name of an argument and indices in the lane's own sample or in the first. `extent` is the length
+of axis `t`. A product may be fused with a sum only where a lane runs alone, as on a graphics card.
 """
 
 
@@ -152,20 +156,34 @@ class EachLane:
     body: tuple[Statement, ...]
 
 
-Statement = Let | Store | Put | Call | Loop | Repeat | While | When | EachLane
+@dataclass(frozen=True)
+class Meet:
+    """A place that the threads of a block on a graphics card leave together, so that they share the code in its cache.
+
+    All samples must reach it as often; elsewhere it has no effect.
+    """
+
+
+Statement = Let | Store | Put | Call | Loop | Repeat | While | When | EachLane | Meet
 
 
 @dataclass(frozen=True)
 class Argument:
     """An array of the caller: its shape per sample, with "t" for the axis of times.
 
-    Of a `shared` array, only the first sample is read. Outputs are written by `Put` only.
+    Of a `shared` array, only the first sample is read. Outputs are written by `Put` only. `type` is that of the entries
+    in memory, one of TYPES, where it is not the precision of the kernel; on the CPU, kernels have arrays of one type.
     """
 
     name: str
     shape: tuple[int | str, ...]
     output: bool = False
     shared: bool = False
+    type: str = ""
+
+
+TYPES = ("float64", "float32", "int64", "bool")
+"""The types of entries of arrays. Those of float64 are read and written as DOUBLE, all others as LANE; true is 1."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +244,7 @@ METHODS = {
     While: "while_",
     When: "when",
     EachLane: "each_lane",
+    Meet: "meet",
 }
 """The method of a visitor for each kind of statement, which is its only argument."""
 
@@ -267,5 +286,5 @@ def operands(s: Statement) -> tuple[Operand | str, ...]:
             return (s.again,)
         case While() | When():
             return (s.condition,)
-        case EachLane():
+        case EachLane() | Meet():
             return ()

@@ -18,6 +18,7 @@ from .form import (
     Kind,
     Let,
     Loop,
+    Meet,
     Operand,
     Put,
     Repeat,
@@ -28,7 +29,7 @@ from .form import (
     visit,
 )
 
-TYPES = {Kind.MASK: bool, Kind.INDEX: int, Kind.COUNT: int, Kind.FLAG: bool}
+TYPES = {Kind.MASK: bool, Kind.INDEX: int, Kind.COUNT: int, Kind.FLAG: bool, Kind.DOUBLE: float}
 
 PLAIN: dict[str, Callable[..., Scalar]] = {
     "add": operator.add,
@@ -56,7 +57,7 @@ PLAIN: dict[str, Callable[..., Scalar]] = {
 def interpret(kernel: Kernel, *arguments: object, dtype: str = "float64") -> list[np.ndarray]:
     """Return the outputs of a kernel for arrays with any leading shape."""
     inputs, _ = kernel.arity
-    arrays = [np.asarray(a, dtype=dtype) for a in arguments]
+    arrays = [np.asarray(x, dtype=a.type or dtype) for a, x in zip(kernel.arguments, arguments, strict=False)]
     leads, extent = [], 0
     for a, given in zip(kernel.arguments[:inputs], arrays, strict=True):
         leads.append(given.shape[: given.ndim - len(a.shape)])
@@ -68,10 +69,15 @@ def interpret(kernel: Kernel, *arguments: object, dtype: str = "float64") -> lis
         core = given.shape[given.ndim - len(a.shape) :]
         samples[a.name] = np.broadcast_to(given, lead + core).reshape(-1, *core)
     shapes = {a.name: tuple(extent if d == "t" else int(d) for d in a.shape) for a in kernel.arguments[inputs:]}
-    samples |= {name: np.full((prod(lead), *shape), np.nan, dtype) for name, shape in shapes.items()}
+    samples |= {a.name: _unwritten((prod(lead), *shapes[a.name]), a.type or dtype) for a in kernel.arguments[inputs:]}
     with np.errstate(all="ignore"):
         _Machine(kernel, samples, prod(lead), extent, np.dtype(dtype)).run(kernel.body)
     return [samples[name].reshape(lead + shape) for name, shape in shapes.items()]
+
+
+def _unwritten(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Return the memory of an output: NaN, or zeros for types without it."""
+    return np.full(shape, np.nan, dtype) if dtype.startswith("float") else np.zeros(shape, dtype)
 
 
 class _Machine:
@@ -94,6 +100,8 @@ class _Machine:
 
     def read(self, x: Operand) -> Scalar:
         if isinstance(x, Constant):
+            if x.kind is Kind.DOUBLE:
+                return np.float64(x.value)
             return self.dtype.type(x.value) if x.kind in (Kind.LANE, Kind.SCALAR) else x.value
         value = self.values[x]
         return value[self.lane] if self.lane is not None and np.ndim(value) else value
@@ -105,6 +113,7 @@ class _Machine:
         special: dict[str, Callable[..., Scalar]] = {
             "number": self.dtype.type,
             "whole": int,
+            "round": lambda x: np.asarray(x, self.dtype)[()],
             "bits": lambda x: self.dtype.type(1) * np.asarray(x, self.dtype).view(self.integers).astype(self.dtype),
             "unbits": lambda x: np.asarray(x, self.dtype).astype(self.integers).view(self.dtype),
             "extent": lambda: self.extent,
@@ -116,7 +125,8 @@ class _Machine:
             self.values[s.to] = self.memory[s.array][self._place(s.array, s.operands[0])].copy()
         else:
             places = tuple(int(self.read(x)) for x in s.operands)
-            self.values[s.to] = self.samples[s.array][(0 if s.op == "shared" else self.lane, *places)]
+            entry = self.samples[s.array][(0 if s.op == "shared" else self.lane, *places)]
+            self.values[s.to] = entry if s.kind is Kind.DOUBLE else self.dtype.type(entry)
 
     def _place(self, memory: str, index: Any) -> tuple[Any, ...]:
         """Return the entry of a block that is read or written, in all lanes or in one."""
@@ -163,6 +173,9 @@ class _Machine:
     def when(self, s: When) -> None:
         if self.read(s.condition):
             self.run(s.body)
+
+    def meet(self, s: Meet) -> None:
+        pass
 
     def each_lane(self, s: EachLane) -> None:
         for lane in range(self.lanes):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...compiler.lanes import form
 from ...compiler.lanes.form import Constant, Kernel, Kind, Operand, Statement, every, visit
-from .writer import Lanes, Scalars, Text
+from .writer import Lanes, Scalars, Text, number
 
 FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 """The instructions of arithmetic. On vectors they have no flags, so that no product is fused with a sum."""
@@ -22,7 +22,10 @@ STAGES, REGISTERS = 16, 256
 """The longest loops whose iterations are written one by one: over the stages of a method, and over entries in
 registers, of which a thread of a graphics card has 255."""
 
-REAL = (Kind.LANE, Kind.SCALAR)
+REAL = (Kind.LANE, Kind.SCALAR, Kind.DOUBLE)
+
+STORED = {"float64": "double", "float32": "float", "int64": "i64", "bool": "i8"}
+"""The types in memory of the entries of arrays."""
 
 
 class Statements:
@@ -32,6 +35,7 @@ class Statements:
         """Store the kernel; the assembly defines its memory, its arguments and the sample %i of the first lane."""
         self.t, self.lanes, self.alone = t, lanes, lanes.count == 1
         self.kinds = {m.name: m.kind for m in kernel.memory}
+        self.types = {a.name: STORED.get(a.type, lanes.scalar) for a in kernel.arguments}
         self.values: dict[int, tuple[str, Kind, bool]] = {}  # text, kind, whether it is a vector
         self.lane: str | None = None
         self.rows: dict[str, str] = {}
@@ -43,7 +47,7 @@ class Statements:
     def element(self, kind: Kind) -> str:
         """Return the type of the value of one lane, or of a uniform value."""
         if kind in REAL:
-            return self.lanes.scalar
+            return "double" if kind is Kind.DOUBLE else self.lanes.scalar
         return "i64" if kind in (Kind.INDEX, Kind.COUNT) else "i1"
 
     def wide(self, kind: Kind) -> bool:
@@ -57,15 +61,14 @@ class Statements:
 
     def width(self, kind: Kind) -> int:
         """Return the bytes of an entry of the memory; booleans take one per lane."""
-        size = {Kind.MASK: 1, Kind.FLAG: 1}.get(kind, self.lanes.bits // 8 if kind in REAL else 8)
+        size = {"i1": 1, "float": 4}.get(self.element(kind), 8)
         return size if kind.uniform else size * self.lanes.count
 
     def text(self, x: Operand) -> str:
         """Return the text of an operand in the current block."""
         if isinstance(x, Constant):
-            if x.kind in REAL:
-                return self.lanes.constant(x.value) if self.wide(x.kind) else self.lanes.number(x.value)
-            plain = str(x.value).lower()
+            bits = 64 if x.kind is Kind.DOUBLE else self.lanes.bits
+            plain = number(x.value, bits) if x.kind in REAL else str(x.value).lower()
             return f"splat ({self.element(x.kind)} {plain})" if self.wide(x.kind) else plain
         text, kind, is_vector = self.values[x]
         if is_vector and self.lane is not None:
@@ -84,10 +87,20 @@ class Statements:
         if s.op == "load":
             return self._load(s)
         if s.op in ("own", "shared"):
-            return self.t.new(f"load {self.lanes.scalar}, ptr {self._place(s.array, s.operands, s.op)}")
+            return self._read(s)
         if s.op == "extent":
             return "%count"
         return self._arithmetic(s, s.operands)
+
+    def _read(self, s: form.Let) -> str:
+        """Write the load of an entry of an array, and its conversion."""
+        stored, t = self.types[s.array], self.t
+        x, S = t.new(f"load {stored}, ptr {self._place(s.array, s.operands, s.op)}"), self.element(s.kind)
+        if stored == S:
+            return x
+        if stored == "i8":
+            return t.new(f"uitofp i8 {x} to {S}")
+        return t.new(f"{'sitofp' if stored == 'i64' else 'fpext'} {stored} {x} to {S}")
 
     def _arithmetic(self, s: form.Let, args: tuple[Operand, ...]) -> str:
         t, T, x = self.t, self.type(s.kind), [self.text(a) for a in args]
@@ -114,6 +127,8 @@ class Statements:
             return t.new(f"sitofp i64 {x[0]} to {T}")
         if s.op == "whole":
             return t.new(f"fptosi {self.lanes.scalar} {x[0]} to i64")
+        if s.op == "round":
+            return x[0] if self.type(of) == T else t.new(f"fptrunc {self.type(of)} {x[0]} to {T}")
         if s.op in ("bits", "unbits"):
             return self._pattern(s.op, x[0], T, s.kind)
         if s.op == "any":
@@ -233,8 +248,20 @@ class Statements:
 
     def put(self, s: form.Put) -> None:
         """Write a store into an output."""
-        place = self._place(s.argument, s.indices, "own")
-        self.t.put(f"  store {self.lanes.scalar} {self.text(s.value)}, ptr {place}")
+        place, stored, x, t = (
+            self._place(s.argument, s.indices, "own"),
+            self.types[s.argument],
+            self.text(s.value),
+            self.t,
+        )
+        S = self.element(self.kind(s.value))
+        if stored == "i8":
+            x = t.new(f"zext i1 {t.new(f'fcmp ogt {S} {x}, 5.0e-01')} to i8")
+        elif stored == "i64":
+            x = t.new(f"fptosi {S} {x} to i64")
+        elif stored != S:
+            x = t.new(f"fptrunc {S} {x} to {stored}")
+        t.put(f"  store {stored} {x}, ptr {place}")
 
     def call(self, s: form.Call) -> None:
         """Write the call of a Program."""
@@ -294,6 +321,9 @@ class Statements:
             self.write(s.body)
         elif condition != "false":
             self.t.if_(condition, lambda: self.write(s.body))
+
+    def meet(self, s: form.Meet) -> None:
+        """Write nothing: lanes of a processor are always together."""
 
     def each_lane(self, s: form.EachLane) -> None:
         """Write a loop over the lanes, or the statements themselves for a single one."""

@@ -9,7 +9,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.form import Kernel
+from ...compiler.lanes.form import Kernel, Meet
 from ...errors import InputError
 from .. import Loaded, Unit
 from ..llvm import elementary
@@ -91,12 +91,21 @@ def _into_registers(module: llvm.ModuleRef, chosen: llvm.TargetMachine) -> None:
 # methods that keep several are in memory, where a stage is found by its number.
 
 
+class ThreadStatements(Statements):
+    """The statements of a thread, which can wait for the others of its block."""
+
+    def meet(self, s: Meet) -> None:
+        """Write a barrier; threads that have ended do not count."""
+        self.t.used.add("declare void @llvm.nvvm.barrier0()")
+        self.t.put("  call void @llvm.nvvm.barrier0()")
+
+
 def emit_lanes(kernel: Kernel, dtype: str) -> str:
     """Return the module's assembly."""
     lanes = SCALARS[dtype]
     w, t = Writer(lanes), Text()
     programs = [_program(program, w, name) for name, program in kernel.programs]
-    _entry(kernel, t, Statements(kernel, t, lanes))
+    _entry(kernel, t, ThreadStatements(kernel, t, lanes))
     w.used |= t.used
     return "\n".join([*programs, t.text(), *OwnFunctions().definitions(w), "attributes #0 = { nounwind }\n"])
 

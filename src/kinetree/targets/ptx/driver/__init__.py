@@ -6,10 +6,13 @@ from functools import cache, cached_property
 
 from ....errors import InputError
 from . import library
-from .device import Device, DeviceMemory, Event, Module, PinnedMemory, Stream
+from .device import Device, DeviceMemory, Event, Module, PinnedMemory, Prepared, Stream
 from .library import DriverError, Library
 
-__all__ = ["Device", "DeviceMemory", "Driver", "DriverError", "Event", "Module", "PinnedMemory", "Stream", "driver"]
+__all__ = [
+    "Device", "DeviceMemory", "Driver", "DriverError", "Event", "Module", "PinnedMemory", "Prepared", "Stream",
+    "driver",
+]  # fmt: skip
 
 ORDINAL = 9  # the driver's number for the attribute of an address that is the number of its GPU
 

@@ -6,11 +6,12 @@ import ctypes
 import re
 import struct
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import byref, c_float, c_int, c_size_t, c_uint, c_void_p
+from ctypes import byref, c_float, c_int, c_int64, c_size_t, c_uint, c_void_p
 from functools import cached_property
 from math import prod
+from threading import Lock
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -255,11 +256,53 @@ ATTRIBUTES = {
     "threads_per_multiprocessor": 39,
     "clock_khz": 13,
     "l2_cache": 38,
+    "multiprocessors": 16,
 }
 """Properties of a device, with the driver's numbers for them."""
 MAJOR, MINOR = 75, 76  # the driver's numbers for the two parts of the compute capability
 
 RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+
+
+WRONG_CONTEXT = (201, 400)  # CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_HANDLE
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig: the grid, the blocks, dynamic shared memory [bytes], the stream, and further attributes."""
+
+    _fields_ = (
+        *((name, c_uint) for name in ("blocks", "blocks_y", "blocks_z", "threads", "threads_y", "threads_z", "shared")),
+        ("stream", c_void_p), ("attributes", c_void_p), ("count", c_uint),
+    )  # fmt: skip
+
+
+class Prepared:
+    """A launch whose arguments are in place: to repeat it, with some of them changed, takes the host some 4 us."""
+
+    def __init__(
+        self, library: Library, device: Device, function: int, grid: tuple[int, int], arguments: Sequence[int]
+    ) -> None:
+        """Store the numbers of blocks and of threads of each, and the arguments, all integers of 64 bits."""
+        count, (blocks, threads) = len(arguments), grid
+        self._library, self._device, self._lock, self._launch = library, device, Lock(), library.launch_prepared
+        self.slots = (c_int64 * count)(*arguments)
+        start = ctypes.addressof(self.slots)
+        self._pointers = (c_void_p * count)(*range(start, start + 8 * count, 8))
+        self._config = LaunchConfig(blocks, 1, 1, threads, 1, 1, 0, None, None, 0)
+        self._given = c_void_p(ctypes.addressof(self._config)), c_void_p(function), self._pointers
+
+    def start(self, changes: Iterable[tuple[int, int]], stream: int) -> None:
+        """Change some arguments, given by their numbers, and queue the launch on a stream."""
+        with self._lock:  # the driver has copied the arguments when it returns
+            for k, x in changes:
+                self.slots[k] = x
+            self._config.stream = stream
+            status = self._launch(*self._given, None)
+            if status in WRONG_CONTEXT:  # to ask for the context first takes as long as a quarter of the launch
+                with self._device.current():
+                    status = self._launch(*self._given, None)
+        if status:
+            raise self._library.error(status, "cuLaunchKernelEx")
 
 
 class Device:
@@ -361,6 +404,10 @@ class Device:
                 status = self._library.launch_kernel(*given)
         if status:
             raise self._library.error(status, "cuLaunchKernel")
+
+    def prepare(self, function: int, blocks: int, threads: int, arguments: Sequence[int]) -> Prepared:
+        """Return a launch of a function of a module that is repeated."""
+        return Prepared(self._library, self, function, (blocks, threads), arguments)
 
     def allocate(self, size: int) -> DeviceMemory:
         """Return memory of this device [bytes], freed with the object; waits for the device."""

@@ -36,6 +36,7 @@ FUNCTIONS: dict[str, Sequence[Any]] = {
     "cuFuncGetAttribute": (c_void_p, c_int, c_void_p),
     "cuFuncSetAttribute": (c_void_p, c_int, c_int),
     "cuLaunchKernel": (c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p),
+    "cuLaunchKernelEx": (c_void_p, c_void_p, c_void_p, c_void_p),
     "cuPointerGetAttribute": (c_void_p, c_int, c_void_p),
     "cuMemGetInfo_v2": (c_void_p, c_void_p),
     "cuMemAlloc_v2": (c_void_p, c_size_t),
@@ -94,6 +95,7 @@ class Library:
             function.argtypes, function.restype = arguments, c_int
             self._functions[name] = function
         self.launch_kernel = self._functions["cuLaunchKernel"]
+        self.launch_prepared = self._functions["cuLaunchKernelEx"]
 
     def call(self, name: str, *arguments: object) -> None:
         """Call a function of the driver."""
