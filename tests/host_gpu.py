@@ -24,10 +24,12 @@ class HostDevice:
     """
 
     index: int = 0
+    name = "a graphics card"
     free: int = 1 << 30
     launches: list[tuple[int, list[int]]] = field(default_factory=list)
     interrupt: int = -1
     sources: list[str] = field(default_factory=list)
+    properties: dict[str, int] = field(default_factory=lambda: {"multiprocessors": 2})
 
     def load(self, ptx: bytes) -> SimpleNamespace:
         """Compile the assembly of a kernel for this processor."""
@@ -44,10 +46,27 @@ class HostDevice:
         for block in range(blocks):
             gpu_on_cpu.run_block(lambda: call(*arguments), block, threads, together=False)
 
+    def prepare(self, function: int, blocks: int, threads: int, arguments: list[int]) -> SimpleNamespace:
+        """Return a launch that is repeated."""
+        slots = list(arguments)
+
+        def start(changes, stream: int) -> None:
+            for k, x in changes:
+                slots[k] = x
+            self.launch(function, blocks, threads, slots, stream=stream)
+
+        return SimpleNamespace(start=start)
+
     def allocate(self, size: int) -> SimpleNamespace:
         """Return memory."""
         buffer = ctypes.create_string_buffer(max(size, 1))
         return SimpleNamespace(address=ctypes.addressof(buffer), size=size, buffer=buffer)
+
+    def upload(self, data: bytes) -> SimpleNamespace:
+        """Return memory with some content."""
+        memory = self.allocate(len(data))
+        ctypes.memmove(memory.address, data, len(data))
+        return memory
 
     def pinned(self, size: int) -> SimpleNamespace:
         """Return memory of the host."""
@@ -105,5 +124,6 @@ def install(monkeypatch: pytest.MonkeyPatch) -> HostDevice:
     monkeypatch.setattr(ptx.driver, "driver", lambda: found)
     monkeypatch.setattr(code, "target", lambda name: HostTarget())
     monkeypatch.setattr(code, "THREADS", 4)
+    monkeypatch.setattr(code, "TOGETHER", 4)
     monkeypatch.setattr(code, "PINNED", (0, 1 << 20))
     return device

@@ -442,7 +442,8 @@ class System(CompiledMechanism):
         It advances by `dt` [s] in so many `substeps`, and gives the bits of `kt.simulate` with the same steps. Without
         `control`, or with "torque", the torques tau are an argument that is held over the step. Arrays may have any
         leading axes, `out`, `threads`, and `parameters` of each sample. Options, as those of `simulate`: `control` (()
-        for none), `forces`, `passive`, `contacts`, `parameters`, `method` with fixed steps, and `loops`.
+        for none), `forces`, `passive`, `contacts`, `parameters`, `method` with fixed steps, and `loops`. With
+        `device="cuda"`, as `system.on("cuda").stepper`, it takes arrays of CuPy, torch or JAX in the memory of a GPU.
         """
         return picture("stepper")(self, dt=dt, substeps=substeps, **options)
 

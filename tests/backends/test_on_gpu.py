@@ -420,3 +420,39 @@ def test_parameters_on_the_gpu():
         expected = arm.gravity_torque(q, parameters=theirs)
         result = library.get(gpu.gravity_torque(library.put(q), parameters=mine))
         assert_close(result, expected, 20 * EPS["float64"] * np.abs(expected).max(), "parameters")
+
+
+@pytest.mark.parametrize("library", [CuPy, Torch, Jax])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_steps_equal_those_of_the_cpu(library, dtype):
+    """Step an arm under torques, and a loop that is closed on the GPU, on arrays of each library."""
+    own, rng = library(), np.random.default_rng(8)
+    for name in ("stanford", "four_bar"):
+        system = kt.load(name)
+        q, qd, tau = states(system, 7, rng)
+        options = {} if name == "stanford" else {"control": ()}
+        given = (q, qd, tau) if name == "stanford" else (q, qd)
+        found = system.on("cuda").stepper(dt=1e-3, substeps=2, **options)(*(own.put(x, dtype) for x in given))
+        expected = system.stepper(dt=1e-3, substeps=2, **options)(*given)
+        for a, b in zip(found, expected, strict=True):
+            assert_close(own.get(a), b, 2e4 * EPS[dtype] * max(1.0, np.abs(b).max()), name)
+
+
+def test_steps_are_captured_by_a_graph():
+    """Capture two steps of an arm in a CUDA graph, and replay it on other numbers."""
+    torch = Torch().module
+    arm = kt.load("stanford")
+    step, own = arm.on("cuda").stepper(dt=1e-3), arm.stepper(dt=1e-3)
+    q, qd, tau = (torch.as_tensor(x, device="cuda") for x in (*arm.random_state(3, 5), np.full((5, 6), 0.2)))
+    middle, end = ((torch.empty_like(q), torch.empty_like(qd)) for _ in range(2))
+    step(q, qd, tau, out=middle)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step(q, qd, tau, out=middle)
+        step(*middle, tau, out=end)
+    q.add_(0.3)
+    graph.replay()
+    torch.cuda.synchronize()
+    given = tuple(x.cpu().numpy() for x in (q, qd, tau))
+    expected = own(*own(*given), given[2])
+    assert_close(end[0].cpu().numpy(), expected[0], 1e-12, "coordinates")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from .acting.rates import ForcedMechanism
 from .closing import Loops, Minimal, require_projection
 from .contact.cone_solves import larger
 from .engines.held_torques import HeldTorque, held_as_parameters
-from .engines.time_stepping import MEASURES, PASSING, ManyMoreau, Moreau, time_steps
+from .engines.time_stepping import MEASURES, MOST_OF_A_THREAD, PASSING, ManyMoreau, Moreau, time_steps
 from .methods.lane_states import LaneStates, builder_of
 from .methods.protocol import FixedScheme, Step
 from .methods.stepper import stepper as make_stepper
@@ -38,6 +38,9 @@ from .problem import key_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from ..backends.cuda.system import CudaSystem
+    from .device_steps import DeviceStepFunction
 
 QUICK = {"out", "threads"}
 """The options of a step that change no inputs."""
@@ -51,6 +54,7 @@ class Stepping:
 
     The last parameters of the `program` are `held` inputs, such as torques. `memory` is the number of entries of a
     state after its velocities: impulses of contacts and measures of their solution. `method` is the name of the method.
+    With `alone`, a lane runs alone, as a thread of a graphics card does, whose memory is small.
     """
 
     mechanism: Mechanism
@@ -61,6 +65,8 @@ class Stepping:
     held: int
     memory: int
     method: str
+    dtype: str = "float64"
+    alone: bool = False
 
     @property
     def free(self) -> int:
@@ -81,12 +87,14 @@ class Stepping:
     def states(self, k: Builder) -> LaneStates:
         """Declare the memory of a state in a kernel."""
         stages = self.integrator.memory if isinstance(self.integrator, FixedScheme) else 1
-        return LaneStates(k, self.program, stages, self.quaternions, self.closing, "float64")
+        return LaneStates(k, self.program, stages, self.quaternions, self.closing, self.dtype)
 
     def step(self, states: LaneStates, longest: Callable[[], Value]) -> Step:
         """Return the code of one step; `longest` returns the length of the longest one."""
         if isinstance(self.integrator, FixedScheme):
             return self.integrator.step(states, self.program)
+        if isinstance(self.integrator, ManyMoreau) and self.alone:
+            return self.integrator.steps(states, self.program, longest, MOST_OF_A_THREAD).step
         return self.integrator.steps(states, self.program, longest).step
 
 
@@ -96,10 +104,13 @@ def stepping_of(
     forces: Sequence[Force],
     control: Controller | None,
     loops: Loops | None = None,
+    dtype: str = "float64",
+    *,
+    alone: bool = False,
 ) -> Stepping:
     """Return the steps of a method with fixed ones. Inputs of a control with the name HELD are held over a step."""
     held = sum(a.size for a in getattr(control, "inputs", ()))
-    dynamics = ForcedMechanism(mechanism, forces, control, loops)
+    dynamics = ForcedMechanism(mechanism, forces, control, loops, dtype)
     if method.name == "moreau":
         made = time_steps(dynamics)
         integrator: Any = made.method
@@ -108,7 +119,9 @@ def stepping_of(
         made, memory = make_stepper(dynamics, method.scheme), 0
         integrator = made.method
     program = held_as_parameters(made.program, mechanism) if held else made.program
-    return Stepping(mechanism, program, integrator, made.quaternions, made.closing, held, memory, method.name)
+    return Stepping(
+        mechanism, program, integrator, made.quaternions, made.closing, held, memory, method.name, dtype, alone
+    )
 
 
 def fixed_method(mechanism: Mechanism, name: str, dt: float) -> Method:
@@ -350,16 +363,23 @@ class StepFunction:
 
     def __repr__(self) -> str:
         """Return the arrays and the length of the step."""
-        count = f" in {self.substeps} substeps" if self.substeps > 1 else ""
-        return f"<step of {self.system.mechanism.name}: ({', '.join(self.names)}), {self.dt:g} s{count}>"
+        return describe_step(self.system.mechanism.name, self.names, self.dt, self.substeps)
+
+
+def describe_step(mechanism: str, names: Sequence[str], dt: float, substeps: int, place: str = "") -> str:
+    """Return the arrays and the length of a step."""
+    count = f" in {substeps} substeps" if substeps > 1 else ""
+    return f"<step of {mechanism}: ({', '.join(names)}), {dt:g} s{count}{place}>"
 
 
 def _remade(system: System, options: dict[str, Any]) -> StepFunction:
-    return stepper(system, **options)
+    made = stepper(system, **options)
+    assert isinstance(made, StepFunction), "the options have no device"
+    return made
 
 
 def stepper(
-    system: System,
+    system: System | CudaSystem,
     *,
     dt: float,
     substeps: int = 1,
@@ -370,8 +390,14 @@ def stepper(
     parameters: Named | None = None,
     method: str = "auto",
     loops: Loops | None = None,
-) -> StepFunction:
+    device: str | None = None,
+) -> StepFunction | DeviceStepFunction:
     """Return a time step of a system as a function; `System.stepper` describes it."""
+    if not isinstance(system, System) and device not in (None, system.place):
+        raise InputError(f"device is {brief(device)}, and the system is on {system.place}; leave it out")
+    found_on = system.on(device or "cpu") if isinstance(system, System) else system
+    gpu = None if isinstance(found_on, System) else found_on
+    system = system if isinstance(system, System) else cast(System, system.system)
     options = {
         "dt": dt, "substeps": substeps, "control": control, "forces": forces, "passive": passive,
         "contacts": contacts, "parameters": parameters, "method": method, "loops": loops,
@@ -390,6 +416,16 @@ def stepper(
         law = compiled_control(mechanism, control)
         key = ("", key_of(mechanism, acting, law))
     loops = suitable_loops(loops, chosen, law)
+    if gpu is not None:
+        from .device_steps import DeviceStepFunction
+
+        def steps(dtype: str) -> Stepping:
+            name = ("step on a GPU", dtype, chosen.name, loops, key)
+            return system._parts.part(
+                name, lambda: stepping_of(mechanism, chosen, acting, law, loops, dtype, alone=True)
+            )
+
+        return DeviceStepFunction(gpu, steps, dt, substeps, values)
 
     def made() -> tuple[KernelFunction, Stepping]:
         stepping = stepping_of(mechanism, chosen, acting, law, loops)

@@ -14,13 +14,13 @@ import numpy as np
 
 from ..._support.progress import compiling
 from ...compiler.ir.program import Program
-from ...compiler.lanes.form import Argument, Kernel
+from ...compiler.lanes.form import Argument, Kernel, Meet, every
 from ...compiler.lower.build import Request
 from ...model.mechanism import Mechanism
 from ...runtime import cache
 from ...runtime.cache import code_key, fetch
 from ...targets import target
-from ...targets.ptx.driver import Device, DeviceMemory, Event, PinnedMemory
+from ...targets.ptx.driver import Device, DeviceMemory, Event, PinnedMemory, Prepared
 from ...targets.ptx.entries import emit, launch
 from .libraries import Library
 
@@ -163,8 +163,9 @@ class Plan:
 # --- Kernels of the lane language ---
 
 
-THREADS = 128
-"""The threads of a block: fewer leave multiprocessors without work, more do not fit beside each other."""
+THREADS, TOGETHER, FEWEST = 128, 256, 32
+"""The most threads of a block: fewer leave multiprocessors without work, more do not fit beside each other; the most
+for kernels whose threads wait for each other; and the least, for launches of few runs."""
 
 PINNED = (1 << 20, 1 << 30)
 """The smallest and the largest output [bytes] that is copied to page-locked memory, which is several times as fast."""
@@ -219,8 +220,19 @@ class LaneKernel:
         `places` has for each argument its address, and the distances between runs and along its axes [bytes].
         """
         if runs:
-            blocks = -(-runs // THREADS)
-            self.device.launch(self._module.find("kernel"), blocks, THREADS, [*places, extent, runs], stream=stream)
+            blocks, threads = self._grid(runs)
+            self.device.launch(self._module.find("kernel"), blocks, threads, [*places, extent, runs], stream=stream)
+
+    def prepare(self, places: list[int], runs: int) -> Prepared:
+        """Return a launch that is repeated, of a kernel without an axis of times; see `start`."""
+        return self.device.prepare(self._module.find("kernel"), *self._grid(runs), [*places, 0, runs])
+
+    def _grid(self, runs: int) -> tuple[int, int]:
+        """Return the blocks of a launch, and the threads of each."""
+        threads = TOGETHER if any(isinstance(s, Meet) for s in every(self.kernel.body)) else THREADS
+        while threads > FEWEST and runs < threads * self.device.properties["multiprocessors"]:
+            threads //= 2  # so that all multiprocessors have some
+        return -(-runs // threads), threads
 
     def resources(self) -> dict[str, int]:
         """Return what a thread takes: registers, and local memory [bytes]."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 from types import ModuleType
@@ -258,7 +259,7 @@ class Torch:
 
     def sort(self, x: DeviceArray) -> tuple[int, Hashable] | None:
         """Return the address of a tensor, and what its view depends on; None if it is recorded or not dense."""
-        if x.requires_grad or not x.is_cuda:
+        if x.requires_grad:
             return None
         try:
             return x.data_ptr(), (x.shape, x.stride(), x.dtype, x.get_device())
@@ -271,13 +272,23 @@ class Torch:
 
     def stream(self, device: int) -> int:
         """Return the handle of the current stream."""
+        return self._current(device)
+
+    @cached_property
+    def _current(self) -> Callable[[int], int]:
+        """The function that returns the handle of the current stream, without an object, which takes 2 us."""
         torch = optional.torch()
-        return torch.cuda.current_stream(device).cuda_stream
+        raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        return raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)
+
+    def place(self, device: int) -> Any:
+        """Return torch's name of a device."""
+        return optional.torch().device(f"cuda:{device}")
 
     def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> DeviceArray:
         """Return a new tensor."""
         torch = optional.torch()
-        return torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=self.place(device))
 
     def spread(self, x: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
         """Return a dense copy of a tensor, broadcast to a shape."""
@@ -286,7 +297,7 @@ class Torch:
     def columns(self, values: Sequence[Any], dtype: str, device: int) -> DeviceArray:
         """Return numbers and tensors as columns of one tensor."""
         torch = optional.torch()
-        place = {"dtype": getattr(torch, dtype), "device": f"cuda:{device}"}
+        place = {"dtype": getattr(torch, dtype), "device": self.place(device)}
         return torch.stack(torch.broadcast_tensors(*(torch.as_tensor(x, **place) for x in values)), dim=-1)
 
     def entries_first(self, x: DeviceArray, lead: tuple[int, ...], dtype: str) -> DeviceArray:

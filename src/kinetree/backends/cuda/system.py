@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._support import optional
+from ..._support.pictures import picture
 from ...compiler.ir.program import Array, Program
 from ...compiler.lower.build import Request, forces_act, names_of
 from ...errors import InputError
@@ -277,6 +278,10 @@ class CudaSystem(Mirrored):
         if request not in self._functions:
             self._functions[request] = CudaFunction(self.mechanism, request, self.index)
         return self._functions[request]
+
+    def stepper(self, *, dt: float, substeps: int = 1, **options: Any) -> Any:
+        """Return a time step as a function of arrays on the GPU, one kernel on the caller's stream: System.stepper."""
+        return picture("stepper")(self, dt=dt, substeps=substeps, **options)
 
     def fixed(self, parameters: Any) -> CudaSystem:
         """Return the same mechanism with its free parameters fixed, on the same device."""
