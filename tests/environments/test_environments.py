@@ -506,8 +506,6 @@ def test_errors_of_calls():
     with pytest.raises(KinetreeError, match="no task 'Cart'"):
         named_task("Cart")
     pytest.importorskip("gymnasium")
-    with pytest.raises(KinetreeError, match="environments run on the CPU: give 'cpu'"):
-        kt.env("CartPole", 2, device="cuda")
     with pytest.raises(KinetreeError, match="no option of a reset 'low'"):
         kt.env("CartPole", 2).reset(options={"low": 1})
 

@@ -1,8 +1,9 @@
 """The kernels of environments in the lane language: a step of all of them with their resets, and the resets alone.
 
 The numbers of an environment between two steps are one row: its state, the memory of its contacts, delayed actions, the
-number of steps, whether it has ended, what the episode keeps, parameters, and six words of the random numbers. Kernels
-read and write it in place, as an output; the last three are written by resets alone.
+number of steps, whether it has ended, what the episode keeps, parameters, and the number of episodes that were lost.
+Kernels read and write it in place, as an output; resets alone write what the episode keeps and parameters. Beside it,
+the six words of its random numbers are float64 in every precision.
 
 Random numbers are those of the combined recursive generator MRG32k3a, whose products are exact in float64, so that
 every target computes the same ones: P. L'Ecuyer, Operations Research 47(1), 159-164 (1999).     [Lecuyer1999]
@@ -10,13 +11,16 @@ every target computes the same ones: P. L'Ecuyer, Operations Research 47(1), 159
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ..compiler.ir.program import Program
 from ..compiler.lanes.expressions import Array, Block, Builder, Value
 from ..compiler.lanes.form import Kernel, Kind
+from ..errors import unknown_name
 from ..simulation.acting.point_forces import forces_of
 from ..simulation.engines.held_torques import HELD
 from ..simulation.engines.time_stepping import MEASURES
@@ -52,9 +56,11 @@ LOST = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Compilable:
-    """A task with all its Programs."""
+    """A task with all its Programs, for the CPU, or in a precision for a GPU."""
 
     task: Task
+    dtype: str = "float64"
+    on_gpu: bool = False
 
     def __post_init__(self) -> None:
         """Trace the task once, so that its errors come early."""
@@ -95,7 +101,8 @@ class Compilable:
         method = fixed_method(mechanism, motion.method, motion.dt)
         loops = suitable_loops(motion.loops, method, None)
         acting = (*(forces_of(mechanism) if motion.passive else ()), *motion.forces)
-        return stepping_of(mechanism, method, acting, ActionControl(self.task, self.layout, HELD), loops)
+        control = ActionControl(self.task, self.layout, HELD)
+        return stepping_of(mechanism, method, acting, control, loops, self.dtype, alone=self.on_gpu)
 
     @property
     def memory(self) -> int:
@@ -113,7 +120,7 @@ class Compilable:
         m = self.layout
         sizes = {
             "q": m.nq, "qd": m.nv, "memory": self.memory, "queue": self.task.delay * m.actions, "steps": 1, "ended": 1,
-            "kept": m.values, "parameters": m.parameters, "words": WORDS,
+            "kept": m.values, "parameters": m.parameters, "lost": 1,
         }  # fmt: skip
         out, at = {}, 0
         for name, size in sizes.items():
@@ -121,33 +128,57 @@ class Compilable:
             at += size
         return out
 
+    def part(self, rows: Any, name: str) -> Any:
+        """Return a part of rows [n, width] by name, a view [n, size]."""
+        at, size = self.places[name]
+        return rows[:, at : at + size]
+
+    def kept(self, rows: Any, name: str) -> Any:
+        """Return what the resets of the present episodes have drawn under a name, a view [n] or [n, size] of rows."""
+        layout = self.layout
+        if name not in layout.kept:
+            raise unknown_name("value of the episode", name, layout.kept)
+        at, size = layout.kept[name]
+        part = self.part(rows, "kept")
+        return part[:, at] if size is None else part[:, at : at + size]
+
     @property
     def width(self) -> int:
         """The number of entries of a row."""
         return sum(size for _, size in self.places.values())
 
 
-def step_kernel(made: Compilable, mode: str) -> Kernel:
-    """Return action -> (row, observation, reward, terminated, truncated[, terms][, final]) of one step.
+def step_kernel(made: Compilable, mode: str, observed: str = "") -> Kernel:
+    """Return action -> (row, words, observation, reward, terminated, truncated[, terms][, final]) of one step.
 
     `truncated` is LOST for an environment that is not finite. There are terms if the reward has several. With
-    same_step, `final` is the observation before a reset.
+    same_step, `final` is the observation before a reset. On a GPU, arrays have the types of learners: discrete actions
+    are int64, observations have the type `observed`, continuous actions, rewards and terms are float32, and the ends
+    are bool, followed by `lost`.
     """
     w = _Lanes(made, "env_step")
     k, task, count = w.k, made.task, len(made.finish[1])
-    actions = k.array("action", made.layout.actions) if isinstance(task.actions, Continuous) else k.array("action")
-    w.row = k.array("row", made.width, output=True)
-    observation = k.array("observation", made.observed, output=True)
-    results = [k.array(name, output=True) for name in ("reward", "terminated", "truncated")]
-    terms = k.array("terms", count, output=True) if count > 1 else None
-    final = k.array("final", made.observed, output=True) if mode == "same_step" else None
+    single, whole, truth = ("float32", "int64", "bool") if made.on_gpu else ("", "", "")
+    if isinstance(task.actions, Continuous):
+        actions = k.array("action", made.layout.actions, type=single)
+    else:
+        actions = k.array("action", type=whole)
+    w.declare_rows()
+    observation = k.array("observation", made.observed, output=True, type=observed)
+    reward = k.array("reward", output=True, type=single)
+    ends = [k.array(name, output=True, type=truth) for name in ("terminated", "truncated")]
+    lost = k.array("lost", output=True, type=truth) if made.on_gpu else None
+    terms = k.array("terms", count, output=True, type=single) if count > 1 else None
+    final = k.array("final", made.observed, output=True, type=observed) if mode == "same_step" else None
     with k.each_lane():
         w.read()
         if isinstance(task.actions, Continuous):
             with k.loop(made.layout.actions) as j:
                 w.act[j] = actions[j]
         else:
-            w.act[0] = actions[()]
+            a = actions[()]
+            w.act[0] = ((a >= 0.0) & (a < float(task.actions.count))).where(a, math.nan) if made.on_gpu else a
+    w.good.value = 0.0 if isinstance(task.actions, Continuous) else w.act[0] * 0.0
     w.prepare_action()
     w.move()
     w.finish()
@@ -159,8 +190,10 @@ def step_kernel(made: Compilable, mode: str) -> Kernel:
     with k.each_lane():
         w.write(CHANGING)
         w.put(w.found, observation, made.observed)
-        for array, x in zip(results, (w.reward, w.terminated, w.truncated), strict=True):
+        for array, x in zip((reward, *ends), (w.reward, w.terminated, w.truncated), strict=True):
             array[()] = x.value
+        if lost:
+            lost[()] = (w.truncated.value > 1.5).where(k.constant(1.0, Kind.LANE), 0.0)
         if final:
             w.put(w.last, final, made.observed)
         if terms:
@@ -169,13 +202,13 @@ def step_kernel(made: Compilable, mode: str) -> Kernel:
     return k.kernel()
 
 
-def begin_kernel(made: Compilable) -> Kernel:
-    """Return begins -> (row, observation): a new episode where `begins` is not zero."""
+def begin_kernel(made: Compilable, observed: str = "") -> Kernel:
+    """Return begins -> (row, words, observation): a new episode where `begins` is not zero."""
     w = _Lanes(made, "env_begin")
     k = w.k
-    begins = k.array("begins")
-    w.row = k.array("row", made.width, output=True)
-    observation = k.array("observation", made.observed, output=True)
+    begins = k.array("begins", type="bool" if made.on_gpu else "")
+    w.declare_rows()
+    observation = k.array("observation", made.observed, output=True, type=observed)
     with k.each_lane():
         w.read()
         w.was.value = begins[()] > 0.5
@@ -195,6 +228,7 @@ class _Lanes:
     """The memory of a step of environments in an unfinished kernel, and its statements."""
 
     row: Array
+    random: Array
 
     def __init__(self, made: Compilable, name: str) -> None:
         m, self.made = made.layout, made
@@ -207,30 +241,39 @@ class _Lanes:
             self.k = made.stepping.builder(name)
             self.k.programs |= programs
         k = self.k
+
+        def own(name: str, size: int = 1, kind: Kind = Kind.LANE) -> Block:
+            return k.block(f"env_{name}", size, kind)  # steps have blocks of their own
+
         self.n = m.nq + m.nv + made.memory
         if made.stepping is None:
-            self.y = k.block("y", self.n)
+            self.y = own("y", self.n)
         else:
             self.states = made.stepping.states(k)
             self.y = self.states.y
-        self.act = k.block("act", m.actions)
-        self.kept, self.parameters = k.block("kept", max(m.values, 1)), k.block("parameters", max(m.parameters, 1))
-        self.queue = k.block("queue", max(made.places["queue"][1], 1))
-        self.words, self.steps = k.block("words", WORDS), k.block("steps")
-        self.ended, self.was = k.block("ended", kind=Kind.MASK), k.block("was", kind=Kind.MASK)
-        self.past, self.seen = k.block("past", self.n), k.block("seen", sum(a.size for a in m.seen))
-        self.found = k.block("found", sum(a.size for a in made.finish[0].outputs))
-        self.last, self.shown = k.block("last", made.observed), k.block("shown", made.observed)
-        self.drawn = k.block("drawn", sum(a.size for a in made.start.program.outputs))
-        self.even, self.fresh = k.block("even", max(made.start.draws, 1)), k.block("fresh", self.n)
-        self.later = k.block("later", WORDS)
+        self.act = own("act", m.actions)
+        self.kept, self.parameters = own("kept", max(m.values, 1)), own("parameters", max(m.parameters, 1))
+        self.queue = own("queue", max(made.places["queue"][1], 1))
+        self.words, self.steps = own("words", WORDS, Kind.DOUBLE), own("steps")
+        self.ended, self.was = own("ended", kind=Kind.MASK), own("was", kind=Kind.MASK)
+        self.past, self.seen = own("past", self.n), own("seen", sum(a.size for a in m.seen))
+        self.found = own("found", sum(a.size for a in made.finish[0].outputs))
+        self.last, self.shown = own("last", made.observed), own("shown", made.observed)
+        self.drawn = own("drawn", sum(a.size for a in made.start.program.outputs))
+        self.even, self.fresh = own("even", max(made.start.draws, 1)), own("fresh", self.n)
+        self.later = own("later", WORDS, Kind.DOUBLE)
         self.fresh_kept, self.fresh_parameters = (
-            k.block(f"fresh_{x}", max(n, 1)) for x, n in (("kept", m.values), ("parameters", m.parameters))
+            own(f"fresh_{x}", max(n, 1)) for x, n in (("kept", m.values), ("parameters", m.parameters))
         )
-        self.good = k.block("good")
-        self.reward, self.terminated, self.truncated = (k.block(x) for x in ("reward", "terminated", "truncated"))
+        self.good = own("good")
+        self.reward, self.terminated, self.truncated = (own(x) for x in ("reward", "terminated", "truncated"))
 
     # --- rows
+
+    def declare_rows(self) -> None:
+        """Declare the arguments that are read and written in place."""
+        self.row = self.k.array("row", self.made.width, output=True)
+        self.random = self.k.array("words", WORDS, output=True, type="float64")
 
     def read(self) -> None:
         """Write the reading of a row without its random numbers, inside `each_lane`."""
@@ -256,7 +299,6 @@ class _Lanes:
         blocks = {
             "q": (self.y, 0), "qd": (self.y, m.nq), "memory": (self.y, m.nq + m.nv), "queue": (self.queue, 0),
             "steps": (self.steps, 0), "kept": (self.kept, 0), "parameters": (self.parameters, 0),
-            "words": (self.later, 0),
         }  # fmt: skip
         return [(blocks[x][0], x, blocks[x][1]) for x in names if x in blocks and self.made.places[x][1]]
 
@@ -318,10 +360,12 @@ class _Lanes:
             for i in range(len(MEASURES) if made.memory else 0):
                 self.y[self.n - len(MEASURES) + i] = 0.0
             length = k.constant(motion.dt / motion.substeps, Kind.SCALAR)
-            start = k.block("start")
+            start = k.block("env_start")
             start.value = self.steps.value * motion.dt
             step = stepping.step(states, lambda: length)
             with k.loop(motion.substeps) as n:
+                if made.memory:  # the code of contacts is large, and each sample takes other paths through it
+                    k.meet()
                 step(start.value, length, n)
         self.steps.value = self.steps.value + 1.0
 
@@ -330,7 +374,6 @@ class _Lanes:
         k, made, o = self.k, self.made, self.made.observed
         self.show(self.y, self.kept, self.parameters, self.past, self.steps.value)
         k.call("finish", self.seen, self.found)
-        self.good.value = 0.0
         with k.loop(self.n) as j:
             self.good.value = self.good.value + self.y[j] * 0.0
         with k.loop(o + 1) as j:
@@ -343,6 +386,9 @@ class _Lanes:
                 self.found[j] = (x * 0.0).equals(0.0).where(x, 0.0)
             with k.loop(len(made.finish[1])) as j:
                 self.found[j + (o + 3)] = fine.where(self.found[j + (o + 3)], 0.0)
+            with k.each_lane():
+                at = made.places["lost"][0]
+                self.row[at] = self.row[at] + fine.where(zero, 1.0)
         over = (self.steps.value >= float(made.task.max_steps)) | (self.found[o + 2] > 0.5)
         self.reward.value = fine.where(self.found[o], 0.0)
         self.terminated.value = (fine & (self.found[o + 1] > 0.5)).where(one, zero)
@@ -371,7 +417,7 @@ class _Lanes:
     def begin(self, begins: Value, *, pause: bool = False) -> None:
         """Write new episodes in the lanes of a mask; with `pause`, their step has no reward and no end."""
         k, made, m = self.k, self.made, self.made.layout
-        mask = k.block("begins_now", kind=Kind.MASK)
+        mask = k.block("env_begins_now", kind=Kind.MASK)
         mask.value = begins
         with k.when(k.any(mask.value)):
             self.draw()
@@ -413,7 +459,9 @@ class _Lanes:
                     self.found[place] = mask.value.where(0.0, self.found[place])
             self.ended.value = self.ended.value & ~mask.value
             with k.each_lane():
-                self.write(("kept", "parameters", "words"))
+                self.write(("kept", "parameters"))
+                for j in range(WORDS):
+                    self.random[j] = self.later[j]
 
     def choose(self, mask: Block, source: Block, target: Block, count: int) -> None:
         """Write a loop that copies entries in the lanes of a mask."""
@@ -423,9 +471,9 @@ class _Lanes:
 
     def draw(self) -> None:
         """Write the next even random numbers between 0 and 1, and the words after them."""
-        k, s, at = self.k, self.later, self.made.places["words"][0]
+        k, s = self.k, self.later
         with k.each_lane(), k.loop(WORDS) as j:
-            self.words[j] = self.row[j + at]
+            self.words[j] = self.random[j]
         self.copy(self.words, s, WORDS)
         with k.loop(self.made.start.draws) as j:
             p1 = remainder(s[1] * A12 - s[0] * A13, M1)
@@ -434,7 +482,7 @@ class _Lanes:
             for i, x in enumerate(moved):
                 s[i] = x
             above = p1 > p2
-            self.even[j] = above.where(p1 - p2, p1 - p2 + M1) * NORM
+            self.even[j] = k.round(above.where(p1 - p2, p1 - p2 + M1) * NORM)
 
 
 def remainder(p: Value, modulus: float) -> Value:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
     from ..plots.animation import Pictures
+    from .device import DeviceBatch
 
 GOLDEN = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: the difference between two states of SplitMix64."""
@@ -38,6 +39,20 @@ def seeded_words(seeds: np.ndarray) -> np.ndarray:
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
     return (z % np.uint64(M2 - 1)).astype(float) + 1.0  # none is zero, and all are below both moduli
+
+
+def seeds_of(seed: ArrayLike | None, n: int) -> np.ndarray:
+    """Return the seeds of n environments: those after a seed, others that are given, or at random, [n]."""
+    if seed is None:
+        return np.random.SeedSequence().generate_state(n, np.uint64)
+    if isinstance(seed, int | np.integer):
+        if seed < 0:
+            raise InputError(f"seed is {seed}; give a whole number of at least 0")
+        return np.uint64(seed) + np.arange(n, dtype=np.uint64)
+    found = np.asarray(seed)
+    if found.shape != (n,) or found.dtype.kind not in "iu" or (found < 0).any():
+        raise InputError(f"seed is {brief(seed)}; give a whole number, or {n} of them")
+    return found.astype(np.uint64)
 
 
 @lru_cache(maxsize=16)
@@ -62,8 +77,9 @@ class Batch:
         self.made = _compiled(task)
         self._step, self._begin = KernelFunction(step_kernel(self.made, mode)), KernelFunction(begin_kernel(self.made))
         n, o = self.num_envs, self.made.observed
-        _refuse_too_many(n, self.made.width + 2 * o + 8 + task.actions.size)
-        self._rows, self._final = np.zeros((n, self.made.width)), np.zeros((n, o))
+        _refuse_too_many(n, self.made.width + WORDS + 2 * o + 8 + task.actions.size)
+        self._rows, self._words = np.zeros((n, self.made.width)), np.zeros((n, WORDS))
+        self._final = np.zeros((n, o))
         self._ends, self._reward = np.zeros((2, n)), np.zeros(n)
         self._terms = np.zeros((n, len(self.made.finish[1])))
         self._begun = False
@@ -104,16 +120,10 @@ class Batch:
 
     def kept(self, name: str) -> np.ndarray:
         """Return what the resets of the present episodes have drawn under a name, [n] or [n, size]."""
-        layout = self.made.layout
-        if name not in layout.kept:
-            raise unknown_name("value of the episode", name, layout.kept)
-        at, size = layout.kept[name]
-        part = self._part("kept")
-        return part[:, at] if size is None else part[:, at : at + size]
+        return self.made.kept(self._rows, name)
 
     def _part(self, name: str) -> np.ndarray:
-        at, size = self.made.places[name]
-        return self._rows[:, at : at + size]
+        return self.made.part(self._rows, name)
 
     def reset(
         self,
@@ -130,29 +140,16 @@ class Batch:
         begins = np.ones(n) if mask is None else _mask(mask, n).astype(float)
         chosen = begins > 0.5
         if seed is not None or not self._begun:
-            words = seeded_words(self._seeds(seed))
-            at, size = self.made.places["words"]
+            words = seeded_words(seeds_of(seed, n))
             some = chosen if self._begun else slice(None)
-            self._rows[some, at : at + size] = words[some]
+            self._words[some] = words[some]
         self._begun = True
         observation = np.empty((n, self.made.observed))
-        self._run(self._begin, (begins,), (self._rows, observation))
+        self._run(self._begin, (begins,), (self._rows, self._words, observation))
         if state is not None:
             self._place(state, chosen)
-            self._run(self._begin, (np.zeros(n),), (self._rows, observation))
+            self._run(self._begin, (np.zeros(n),), (self._rows, self._words, observation))
         return observation
-
-    def _seeds(self, seed: ArrayLike | None) -> np.ndarray:
-        if seed is None:
-            return np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
-        if isinstance(seed, int | np.integer):
-            if seed < 0:
-                raise InputError(f"seed is {seed}; give a whole number of at least 0")
-            return np.uint64(seed) + np.arange(self.num_envs, dtype=np.uint64)
-        found = np.asarray(seed)
-        if found.shape != (self.num_envs,) or found.dtype.kind not in "iu" or (found < 0).any():
-            raise InputError(f"seed is {brief(seed)}; give a whole number, or {self.num_envs} of them")
-        return found.astype(np.uint64)
 
     def _place(self, state: Mapping, chosen: np.ndarray) -> None:
         for name, value in state.items():
@@ -177,7 +174,7 @@ class Batch:
             raise InputError("call reset before step")
         given = self._actions(actions)
         observation, self._reward = np.empty((self.num_envs, self.made.observed)), np.empty(self.num_envs)
-        out = (self._rows, observation, self._reward, *self._ends)
+        out = (self._rows, self._words, observation, self._reward, *self._ends)
         out += (self._terms,) if self._terms.shape[1] > 1 else ()
         out += (self._final,) if self.mode == "same_step" else ()
         self._run(self._step, (given,), out)
@@ -306,6 +303,7 @@ def env(
     threads: int = 1,
     dtype: DTypeLike = np.float32,
     render_mode: str | None = None,
+    precision: str | None = None,
 ) -> Any:
     """Return environments of a task, a name in `kinetree.environments.robots.TASKS`, or a task file (.toml).
 
@@ -314,11 +312,21 @@ def env(
     With `num_envs`, it is a gymnasium.vector.VectorEnv whose step is one native call on so many `threads` (0 for all
     cores), otherwise a single gymnasium.Env. `autoreset` is "next_step", "same_step" or "disabled"; `dtype` is that of
     observations. With `render_mode="rgb_array"`, `render()` returns pictures. `.batch` has the states.
+
+    With `device="cuda"`, it is a DeviceBatch, whose states, actions and results are tensors of torch on that GPU, and
+    `precision` that of its motion, "float32" or "float64".
     """
-    _gymnasium()
-    if device != "cpu":
-        raise InputError(f"device is {brief(device)}; environments run on the CPU: give 'cpu'")
     found = named_task(task) if isinstance(task, str) else task
+    if device != "cpu":
+        from .device import DeviceBatch
+
+        if num_envs is None or threads != 1 or render_mode is not None:
+            raise InputError(f"num_envs is {num_envs}; on a GPU give a number, and neither threads nor render_mode")
+        kind = {"dtype": np.dtype(dtype).name, "precision": precision or "float32"}
+        return DeviceBatch(found, num_envs, autoreset, device, **kind)
+    if precision not in (None, "float64"):
+        raise InputError(f"precision is {brief(precision)}; environments on the CPU have float64")
+    _gymnasium()
     vector, single = gymnasium_classes()
     if num_envs is None:
         return single(found, dtype, render_mode)
@@ -352,7 +360,7 @@ def _gymnasium(part: str = "") -> Any:
     return optional(f"gymnasium{part}", "Environments", "learning")
 
 
-def _spaces(batch: Batch, dtype: DTypeLike) -> tuple[Any, Any]:
+def spaces_of(batch: Batch | DeviceBatch, dtype: DTypeLike) -> tuple[Any, Any]:
     """Return the spaces of a single observation and a single action."""
     spaces = _gymnasium(".spaces")
 
@@ -387,7 +395,7 @@ def gymnasium_classes() -> tuple[type, type]:
             self.batch, self.num_envs, self._dtype = batch, batch.num_envs, np.dtype(dtype)
             self.metadata = _shown(batch) | {"autoreset_mode": modes[batch.mode]}
             self.render_mode = _render_mode(batch, render_mode)
-            self.single_observation_space, self.single_action_space = _spaces(batch, dtype)
+            self.single_observation_space, self.single_action_space = spaces_of(batch, dtype)
             self.observation_space = utils.batch_space(self.single_observation_space, self.num_envs)
             self.action_space = utils.batch_space(self.single_action_space, self.num_envs)
 
@@ -430,7 +438,7 @@ def gymnasium_classes() -> tuple[type, type]:
             self.batch, self._dtype = Batch(task, 1, "disabled"), np.dtype(dtype)
             self.metadata = _shown(self.batch)
             self.render_mode = _render_mode(self.batch, render_mode)
-            self.observation_space, self.action_space = _spaces(self.batch, dtype)
+            self.observation_space, self.action_space = spaces_of(self.batch, dtype)
 
         def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
             """Begin a new episode; options are "q" and "qd"."""
