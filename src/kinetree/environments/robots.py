@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -344,8 +344,21 @@ LEG = (-math.pi / 2, BENT, -2.0 * BENT)
 """The posture of a standing leg, with the trunk 0.5 m above the ground [rad]."""
 
 
-def quadruped(speed: tuple[float, float] = (0.0, 0.8), friction: float = 0.7) -> Task:
-    """Return the walking of a quadruped at a commanded speed along z on hard ground; actions are joint angles."""
+STRIDE = 2.5
+"""The strides of the quadruped per second: legs on a diagonal step together."""
+
+
+def quadruped(
+    forward: tuple[float, float] = (-0.5, 1.0),
+    aside: tuple[float, float] = (-0.3, 0.3),
+    turning: tuple[float, float] = (-0.6, 0.6),
+    friction: float = 0.7,
+) -> Task:
+    """Return the trotting of a quadruped at commanded velocities [m/s, rad/s] on hard ground, along and across z.
+
+    Actions are joint angles beside those of a standing posture, which springs and dampers follow. An episode has one
+    command, (forward, aside, turning), in the axes of the trunk.
+    """  # fmt: skip
     robot = load("quadruped")
     ground = Surface("plane", placement=Placement.from_euler("x", (-math.pi / 2,)))
     contacts = tuple(
@@ -356,35 +369,56 @@ def quadruped(speed: tuple[float, float] = (0.0, 0.8), friction: float = 0.7) ->
     standing[1] = 0.5
     k, c, most = 120.0, 4.0, 40.0
 
-    def control(now: Moment) -> list[Scalar]:
+    def torques(now: Moment) -> list[Scalar]:
         wanted = [a + b for a, b in zip(standing[7:], now.action, strict=True)]
-        tau = [clip(k * (w - q) - c * v, -most, most) for w, q, v in zip(wanted, now.q[7:], now.qd[6:], strict=True)]
-        return [0.0] * 6 + tau
+        return [clip(k * (w - q) - c * v, -most, most) for w, q, v in zip(wanted, now.q[7:], now.qd[6:], strict=True)]
 
     def up(now: Moment) -> list[Scalar]:
         return [now.orientation("base")[1][k] for k in range(3)]  # the upward direction, in the axes of the trunk
 
-    def forward(now: Moment) -> Scalar:
-        return now.velocity("base")[2]
+    def phase(now: Moment) -> list[Scalar]:
+        return [f(2.0 * math.pi * STRIDE * now.t) for f in (sin, cos)]
 
-    def reset(draw: Draw) -> dict[str, object]:
+    def standing_feet(now: Moment) -> list[Scalar]:
+        return [where(now.contact_force(f"foot_{x}")[0] > 1.0, 1.0, 0.0) for x in FEET]
+
+    def in_step(now: Moment) -> Scalar:
+        a, b, c, d = standing_feet(now)
+        first = (a + d - b - c) * 0.5  # 1 if the first pair stands and the second is in the air
+        return where(phase(now)[0] > 0.0, first, -first)
+
+    def slip(now: Moment) -> Scalar:
+        return squares((now.qd[5] - now["command"][0], now.qd[3] - now["command"][1]))
+
+    def jerks(now: Moment) -> Scalar:
+        return squares(a - b for a, b in zip(now.qd[6:], now.before.qd[6:], strict=True))  # type: ignore[union-attr]
+
+    def reset(draw: Draw) -> dict[str, Scalar]:
         legs = [x + draw.uniform(-0.1, 0.1) for x in standing[7:]]
-        return {"q": [*standing[:1], standing[1] + 0.02, *standing[2:7], *legs], "command": draw.uniform(*speed)}
+        command = [draw.uniform(*forward), draw.uniform(*aside), draw.uniform(*turning)]
+        return {"q": [*standing[:1], standing[1] + 0.02, *standing[2:7], *legs], "command": command}
 
     return Task(
         name="Quadruped",
-        motion=Dynamics(system=robot, dt=0.02, substeps=4, contacts=contacts, control=control),
-        actions=Continuous((-0.5,) * 12, (0.5,) * 12),
+        motion=Dynamics(
+            system=robot, dt=0.02, substeps=4, contacts=contacts, control=lambda now: [0.0] * 6 + torques(now)
+        ),
+        actions=Continuous((-0.6,) * 12, (0.6,) * 12),
         observation=(
-            up, lambda now: now.qd[:6], lambda now: now.q[7:], lambda now: now.qd[6:], "command",
-            lambda now: [where(now.contact_force(f"foot_{x}")[0] > 1.0, 1.0, 0.0) for x in FEET],
+            up, lambda now: now.qd[:6], lambda now: [a - b for a, b in zip(now.q[7:], standing[7:], strict=True)],
+            lambda now: [0.1 * x for x in now.qd[6:]], "command", phase, standing_feet,
         ),
         reward={
-            "speed": lambda now: near(squares([forward(now) - now["command"]]), 0.25),
-            "sideways": lambda now: -0.5 * squares(now.velocity("base")[:2]),
-            "turning": lambda now: -0.05 * squares(now.qd[3:6]),
-            "level": lambda now: -1.0 * squares([up(now)[0], up(now)[2]]),
-            "effort": lambda now: -1e-2 * squares(now.action),
+            "velocity": lambda now: near(slip(now), 0.3),
+            "turning": lambda now: 0.5 * near(squares([now.qd[1] - now["command"][2]]), 0.5),
+            "step": lambda now: 0.3 * in_step(now),
+            "alive": lambda now: 0.3,
+            "bounce": lambda now: -1.0 * squares([now.qd[4]]),
+            "wobble": lambda now: -0.05 * squares([now.qd[0], now.qd[2]]),
+            "level": lambda now: -2.0 * squares([up(now)[0], up(now)[2]]),
+            "height": lambda now: -10.0 * squares([now.q[1] - 0.47]),
+            "smooth": lambda now: -2e-4 * jerks(now),
+            "effort": lambda now: -2e-5 * squares(torques(now)),
         },
         reset=reset,
         terminated=lambda now: (now.q[1] < 0.25) | (up(now)[1] < 0.5),
@@ -406,11 +440,12 @@ def quadruped_stand() -> Task:
 
     def reset(draw: Draw) -> dict[str, object]:
         begun = dict(start(draw))
-        command, pushes = begun["command"], [*draw.uniform(-3.0, 3.0, 3), *draw.uniform(-1.5, 1.5, 3)]
-        still = [0.0 for _ in command] if isinstance(command, list) else 0.0
-        return begun | {"command": still, "qd": [*pushes, *(0.0 for _ in LEG * 4)]}
+        pushes = [*draw.uniform(-3.0, 3.0, 3), *draw.uniform(-1.5, 1.5, 3)]
+        return begun | {"command": [0.0] * 3, "qd": [*pushes, *(0.0 for _ in LEG * 4)]}
 
-    return walking.changed(name="QuadrupedStand", reset=reset, max_steps=250)
+    assert isinstance(walking.reward, Mapping)
+    still = {name: term for name, term in walking.reward.items() if name != "step"}
+    return walking.changed(name="QuadrupedStand", reset=reset, reward=still, max_steps=250)
 
 
 def quadruped_rough(seed: int = 0) -> Task:
