@@ -40,6 +40,7 @@ CASES = {
     "pages": "steps, sliders and first pictures of pages in Chromium, if it is installed",
     "gpu": "samples per second on an NVIDIA GPU, row- and column-major, if there is one; requires CuPy",
     "gpu_runs": "time steps per second on an NVIDIA GPU, in the kernel and as whole calls, if there is one",
+    "gpu_learning": "environments per second on an NVIDIA GPU, times of calls, and a quadruped that learns to walk",
     "charmie": "1000 steps of a robot with closed loops in one call, compared with plain NumPy step by step",
     "goncalves2023": "comparison with the times printed in a paper",
     "compile_times": "compiling with an empty cache, and from the cache",
@@ -74,11 +75,11 @@ CHAPTERS = (
     Chapter(
         "machines",
         "GPUs, browsers, compilation and memory",
-        ("gpu", "gpu_runs", "webassembly", "pages", "compile_times", "memory_use"),
+        ("gpu", "gpu_runs", "gpu_learning", "webassembly", "pages", "compile_times", "memory_use"),
     ),
 )
 """The pages of docs/benchmarks/ in order; each case is in one of them."""
-GPU = ("gpu", "gpu_runs")
+GPU = ("gpu", "gpu_runs", "gpu_learning")
 """The cases of --gpu, which compare with no other library."""
 THREADED = (
     "throughput",
