@@ -28,7 +28,8 @@ PENDULUM = f"""<sdf version="1.10"><world name="w"><gravity>0 0 -9.5</gravity><m
 <joint name="hinge" type="revolute"><parent>base</parent><child>rod</child>
 <pose relative_to="base">0 0 0.7 1.2 0 0</pose>
 <axis><xyz expressed_in="base">1 0 0</xyz><limit><lower>-1</lower><upper>2</upper><effort>7</effort></limit>
-<dynamics><damping>0.3</damping><spring_reference>0.2</spring_reference><spring_stiffness>5</spring_stiffness></dynamics>
+<dynamics><damping>0.3</damping><spring_reference>0.2</spring_reference>
+<spring_stiffness>5</spring_stiffness></dynamics>
 </axis></joint><frame name="tip" attached_to="rod"><pose degrees="true">0 0 -0.5 90 0 0</pose></frame>
 </model></world></sdf>"""
 NESTED = f"""<sdf version="1.10"><model name="cart"><link name="rail">{INERTIAL}</link><model name="arm">

@@ -77,9 +77,9 @@ def mechanism_from_dh(
     `mass` [kg], `com` [m] and `inertia` about it [kg m^2] in frame i+1 (standard) or i (modified), `parent` (the number
     of a row from 0, a name, or "ground"; by default the previous row), `name`, `limits`, `damping`, `friction`,
     `armature`; modified rows may add `gamma` and `epsilon`. Missing numbers are zero. Standard rows also define the
-    frames "frame_2", "frame_3", ... of the paper, and "tool" at the last one. `tool` is another pose of this frame in the last
-    row's frame: a translation [m], a 4 x 4 matrix, a Placement or a table of one. `frames` and `loops` are parts, or
-    tables as in TOML files. `lenient` accepts inertias that no body can have.
+    frames "frame_2", "frame_3", ... of the paper, and "tool" at the last one. `tool` is another pose of this frame in
+    the last row's frame: a translation [m], a 4 x 4 matrix, a Placement or a table of one. `frames` and `loops` are
+    parts, or tables as in TOML files. `lenient` accepts inertias that no body can have.
     """
     bodies, joints, made = parts_from_dh(list(rows), convention=convention, degrees=degrees, tool=tool)
     return build_mechanism(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..algebra.rotations import from_quaternion, from_rpy
 from ..algebra.vectors import IDENTITY, Vector, from_moments, matmul, symmetric, times, to_moments, transpose
-from ..errors import InputError, ModelError, quote, unknown_name
+from ..errors import ModelError, quote, unknown_name
 from ..model.checks import impossible_inertias, massless_inertias
 from ..model.construction import build_mechanism
 from ..model.mechanism import Mechanism
@@ -38,7 +38,7 @@ from .fields import strict_floats
 from .merging import merge_fixed, move_loops
 from .pairs import report_cuts
 from .report import Group, Report
-from .urdf import BASES, FIXED, MAX_LINKS, MAX_LOOPS, MAX_SHAPES
+from .urdf import MAX_LINKS, MAX_LOOPS, MAX_SHAPES, check_options
 from .urdf_shapes import mesh_file, unit
 from .xml import Element, Source, describe_element, parse_xml, read_bytes
 
@@ -85,9 +85,7 @@ def read_sdf_text(
     roots: Sequence[str | Path] = (),
 ) -> tuple[Mechanism, Report]:
     """Return the mechanism of an SDF text and the report of the import; `file` is its name in messages."""
-    for label, value, known in (("base", base, BASES), ("fixed", fixed, FIXED)):
-        if value not in known:
-            raise InputError(f"{label} must be one of {', '.join(known)}, not {value!r}")
+    check_options(base, fixed)
     source = Source(file, Report(file))
     root = parse_xml(text, file=file)
     try:

@@ -282,12 +282,17 @@ def read_urdf_text(
     return _read_robot(Source(file, Report(file)), parse_xml(text, file=file), base, fixed, roots)
 
 
-def _read_robot(
-    source: Source, robot: Element, base: str, fixed: str, roots: Sequence[str | Path]
-) -> tuple[Mechanism, Report]:
+def check_options(base: str, fixed: str) -> None:
+    """Refuse other values of the options `base` and `fixed` than those of files of links."""
     for label, value, known in (("base", base, BASES), ("fixed", fixed, FIXED)):
         if value not in known:
             raise InputError(f"{label} must be one of {', '.join(known)}, not {value!r}")
+
+
+def _read_robot(
+    source: Source, robot: Element, base: str, fixed: str, roots: Sequence[str | Path]
+) -> tuple[Mechanism, Report]:
+    check_options(base, fixed)
     file = source.file
     try:
         parts = _read_parts(source, robot, [Path(r) for r in roots])
