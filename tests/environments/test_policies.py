@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,6 +19,8 @@ from kinetree.environments.vector import Batch, named_task
 from kinetree.errors import KinetreeError
 from same_bits import assert_same_bits
 from tolerance import assert_close
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def network(observed: int, size: int, activation: str = "tanh", seed: int = 0) -> Policy:
@@ -84,6 +91,31 @@ def test_a_quadruped_under_a_policy_by_events_and_by_time_steps():
     events = simulate_task(task, gentle, 20, seed=1)
     assert events.method != "moreau" and np.abs(events.q - run.q).max() < 0.3
     assert np.array(events.options["touching"])[-5:].any()
+
+
+@pytest.mark.slow
+def test_the_trained_quadruped_walks():
+    """Play the policy of the examples with random commands: nobody falls, and velocities are those commanded."""
+    batch = Batch(named_task("Quadruped"), 32, "disabled")
+    policy, observation = Policy.read(EXAMPLES / "quadruped_policy.npz"), batch.reset(11)
+    speeds = []
+    for k in range(400):
+        observation, _, terminated, _ = batch.step(policy(observation))
+        assert not terminated.any()
+        if k >= 100:
+            speeds.append(batch.qd[:, [5, 3, 1]].copy())
+    lacking = np.mean(speeds, axis=0) - batch.kept("command")
+    assert (np.sqrt(np.mean(lacking**2, axis=0)) < [0.05, 0.05, 0.1]).all() and batch.lost == 0
+
+
+@pytest.mark.slow
+def test_the_example_of_walking_compares_both_kinds_of_runs(tmp_path):
+    """Run the example for half a second: two walks that stay together, a page, and C code that compiles."""
+    call = [sys.executable, str(EXAMPLES / "walk.py"), "--steps", "25", "--folder", str(tmp_path)]
+    printed = subprocess.run(call, check=True, capture_output=True, text=True).stdout
+    apart = float(re.search(r"after 0.5 s the trunks are ([0-9.]+) mm apart", printed).group(1))
+    assert apart < 30.0 and (tmp_path / "walk.html").stat().st_size > 1e5
+    assert {x.name for x in tmp_path.iterdir()} == {"walk.html", "control.c", "control.h"}
 
 
 @needs_compiler
