@@ -190,3 +190,55 @@ def test_one_file_holds_the_document(chromium, address, tmp_path):
         typed(page, "joint1", "-33.5")
         before = kept(page)
         assert reloaded(page, "planar_2r") == before
+
+
+MOMENTS = 20
+ACTIONS = {
+    "mode": "kinetree.store.set({ mode: pick(kinetree.panels.map((x) => x.name)) })",
+    "joints": "kinetree.moveTo(kinetree.store.get('q').map((x) => x + 0.4 * random() - 0.2))",
+    "mass": """(() => {
+        const table = kinetree.store.get("table");
+        const rows = table.rows.map((row, k) => (k ? row : { ...row, mass: row.mass * (1 + random()) }));
+        kinetree.table.change({ ...table, rows }, "mass");
+    })()""",
+    "play": "kinetree.player.play(true)",
+    "pause": "kinetree.player.play(false)",
+    "seek": "kinetree.player.seek(kinetree.player.start + random() * kinetree.player.span)",
+    "chart": "kinetree.plots.charts.length && kinetree.plots.choose(pick(kinetree.plots.charts).title)",
+    "view": "kinetree.stage.view.set({ azimuth: 360 * random() - 180 })",
+    "units": "kinetree.store.set({ units: pick(['deg', 'rad']) })",
+    "law": """kinetree.store.fields.has("inverse") && kinetree.store.set({ inverse: {
+        ...kinetree.store.get("inverse"), kind: pick(["cycloid", "cubic", "quintic"]), duration: 1 + random() } })""",
+    "hold": """kinetree.store.fields.has("forward") && kinetree.store.get("mode") === "Forward"
+        && document.querySelectorAll("[aria-label=drives] button")[Math.floor(3 * random())].click()""",
+}
+
+
+@pytest.mark.parametrize("name", ["planar_3r", "four_bar"])
+def test_random_moments_come_back(chromium, address, name):
+    """Do five random things, reload, and find the same document, twenty times."""
+    rng = np.random.default_rng(20 + len(name))
+    with served(chromium, f"{address}&open=library%2F{name}") as page:
+        for moment in range(MOMENTS):
+            done = [str(x) for x in rng.choice(list(ACTIONS), size=5)]
+            for action in done:
+                page.evaluate(
+                    f"""(seed) => {{
+                        let state = seed;
+                        const random = () => (state = (state * 16807) % 2147483647) / 2147483647;
+                        const pick = (list) => list[Math.floor(random() * list.length)];
+                        void ({ACTIONS[action]});
+                    }}""",
+                    int(rng.integers(1, 2**31 - 1)),
+                )
+                page.wait_for_timeout(60)
+            page.evaluate("kinetree.player.play(false)")
+            page.keyboard.press("Shift")
+            before = kept(page)
+            after = reloaded(page, name)
+            for key in ("q", "qd"):
+                a, b = np.array(after.pop(key)), np.array(before.pop(key))
+                assert_close(a, b, 1e-9 * max(1.0, np.abs(b).max(initial=0.0)), f"{key} at moment {moment}: {done}")
+            if after["mode"] not in ("Inverse", "Forward"):  # the others have no motion of their own before they are asked
+                after.pop("time"), before.pop("time")
+            assert after == before, (moment, done)
