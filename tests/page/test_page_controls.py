@@ -32,7 +32,7 @@ def page(shown) -> Any:
     shown.evaluate("kinetree.player.play(false)")
     shown.evaluate("kinetree.table.change(kinetree.table.first, '')")
     shown.evaluate("kinetree.store.set({ mode: 'Kinematics', motion: null, time: 0, picked: -1, units: 'deg' })")
-    shown.evaluate("(q) => kinetree.store.set({ q: Float64Array.from(q) })", START.tolist())
+    shown.evaluate("(q) => kinetree.store.set({ q: Float64Array.from(q), qd: new Float64Array(2) })", START.tolist())
     return shown
 
 
@@ -111,6 +111,28 @@ def test_space_plays_from_anywhere_but_a_text(page):
     mode(page, "Kinematics")
     page.keyboard.press(" ")  # nothing to play here: the arm falls
     assert playing(page) and page.evaluate("kinetree.store.get('mode')") == "Forward"
+
+
+def test_a_motion_is_stepped_and_reversed(page):
+    """Step a fall forward, beyond what is computed, and back; play it in reverse to its start, where it stops."""
+    mode(page, "Forward")
+    page.get_by_role("button", name="Restart").click()
+    page.locator(".stage").focus()
+    for _ in range(3):
+        page.keyboard.press(".")
+    time = "kinetree.store.get('time')"
+    assert_close(page.evaluate(time), 3 / 60, 1e-12, "three steps")
+    fallen = coordinates(page)
+    run = kt.simulate(kt.load("planar_2r"), START, times=[0.0, 3 / 60], method="rk4", dt=1e-3)
+    assert_close(fallen, run.q[-1], 1e-9, "the fall")
+    page.get_by_role("button", name="one step back").click()
+    assert_close(page.evaluate(time), 2 / 60, 1e-12, "a step back")
+    page.get_by_label("speed", exact=True).select_option("-1")
+    page.keyboard.press(" ")
+    until(page, "!kinetree.store.get('playing')")
+    assert page.evaluate(time) == 0
+    assert_close(coordinates(page), START, 1e-15, "the start")
+    page.get_by_label("speed", exact=True).select_option("1")
 
 
 def test_a_chosen_solution_is_reached_once(page):

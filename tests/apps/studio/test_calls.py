@@ -94,6 +94,9 @@ def test_the_gallery_lists_the_library(studio):
     assert {bytes(row["picture"][:4]) for row in rows if row["picture"] is not None} == {b"\x89PNG"}
     by_name = {row["name"]: row for row in rows}
     assert by_name["space_robot_3r"]["floats"] and not by_name["stanford"]["floats"]
+    groups = {name: by_name[name]["group"] for name in ("puma560", "four_bar", "quadruped", "spatial_biped", "car")}
+    assert list(groups.values()) == ["Arms and chains", "Linkages", "Walkers", "Walkers", "Vehicles"]
+    assert by_name["space_robot_3r"]["group"] == "Arms and chains"
     assert by_name["stewart"]["loops"] > 0 and by_name["stanford"]["nv"] == 6
 
 

@@ -239,6 +239,9 @@ def test_random_moments_come_back(chromium, address, name):
             for key in ("q", "qd"):
                 a, b = np.array(after.pop(key)), np.array(before.pop(key))
                 assert_close(a, b, 1e-9 * max(1.0, np.abs(b).max(initial=0.0)), f"{key} at moment {moment}: {done}")
-            if after["mode"] not in ("Inverse", "Forward"):  # the others have no motion of their own before they are asked
+            if after["mode"] not in (
+                "Inverse",
+                "Forward",
+            ):  # the others have no motion of their own before they are asked
                 after.pop("time"), before.pop("time")
             assert after == before, (moment, done)

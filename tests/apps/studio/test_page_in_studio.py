@@ -37,7 +37,8 @@ def test_a_mechanism_is_chosen_from_the_library(studio):
         page.wait_for_selector(".card")
         page.get_by_label("search the library").fill("Stanf")
         assert page.locator(".card:visible").count() == 1
-        page.locator(".card:visible").click()
+        assert page.locator(".shelf:visible h3").all_inner_texts() == ["Arms and chains"]
+        page.get_by_label("search the library").press("Enter")
         until(page, "document.title === 'stanford'")
         assert page.locator("dialog").count() == 0
         assert page.url.endswith("/?open=library%2Fstanford")

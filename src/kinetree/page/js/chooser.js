@@ -11,6 +11,7 @@ import { openMade } from "./replacing.js";
 import { server } from "./server.js";
 
 const MODELS = [".toml", ".urdf", ".xml", ".csv"];
+const GROUPS = ["Arms and chains", "Linkages", "Walkers", "Vehicles"]; // as studio/actions/files.py has them
 const PAGE = /\.html?$/i;
 const MOST = 200; // files of one upload, and
 const LARGEST = 24e6; // [bytes] of all of them: as studio/uploads.py accepts them
@@ -117,7 +118,7 @@ export async function chooser(app) {
     message.classList.toggle("missing", Boolean(text));
     message.scrollIntoView({ block: "nearest" }); // the files of this computer are at the other end of the dialog
   };
-  const cards = el("div", { class: "gallery", role: "list", "aria-label": "mechanisms of the library" });
+  const cards = el("div", { class: "groups" });
   const lessons = el("div", { class: "lessons", role: "list", "aria-label": "lessons" });
   const listed = el("div", { class: "buttons files" });
   const none = el("p", { class: "hint", role: "status" });
@@ -142,7 +143,22 @@ export async function chooser(app) {
     const [{ mechanisms }, { lessons: taught }, { folder, files }] = await Promise.all(
       ["gallery", "lessons", "files"].map((name) => server.call(name)),
     );
-    cards.append(...mechanisms.map((mechanism) => card(mechanism, () => openLibrary(app, mechanism.name, say))));
+    cards.append(
+      ...GROUPS.map((group) =>
+        el(
+          "div",
+          { class: "shelf" },
+          el("h3", { text: group }),
+          el(
+            "div",
+            { class: "gallery", role: "list", "aria-label": group },
+            mechanisms
+              .filter((mechanism) => mechanism.group === group)
+              .map((mechanism) => card(mechanism, () => openLibrary(app, mechanism.name, say))),
+          ),
+        ),
+      ),
+    );
     lessons.append(...taught.map((lesson) => lessonRow(lesson, () => openLesson(app, lesson, say))));
     document.querySelector("dialog .folder")?.replaceChildren(`Folder ${folder}`);
     listed.replaceChildren(
@@ -158,6 +174,7 @@ export async function chooser(app) {
 
 // A box that hides the cards without the typed words, and says where no card is left.
 function searchBox(cards, none) {
+  const all = () => /** @type {HTMLElement[]} */ ([...cards.querySelectorAll(".card")]);
   const search = el("input", {
     type: "search",
     class: "search",
@@ -166,14 +183,15 @@ function searchBox(cards, none) {
     "aria-label": "search the library",
     oninput: () => {
       const words = search.value.toLowerCase();
-      for (const card of cards.children) card.hidden = !card.dataset.words.includes(words);
-      none.textContent = [...cards.children].some((card) => !card.hidden)
+      for (const card of all()) card.hidden = !card.dataset.words.includes(words);
+      for (const shelf of cards.children) shelf.hidden = ![...shelf.querySelectorAll(".card")].some((x) => !x.hidden);
+      none.textContent = all().some((card) => !card.hidden)
         ? ""
         : `No mechanism of the library has "${search.value}" in its name or description.`;
     },
     onkeydown: (event) => {
       if (event.key === "Enter")
-        /** @type {?HTMLElement} */ ([...cards.children].find((card) => !card.hidden))?.click();
+        /** @type {?HTMLElement} */ (all().find((card) => !card.hidden))?.click();
     },
   });
   return search;

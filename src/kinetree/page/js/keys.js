@@ -23,7 +23,7 @@ export class Keys {
     document.addEventListener(
       "pointerdown",
       ({ target }) => {
-        clicked = target.closest?.("button, input, select, summary, a") || null;
+        clicked = target instanceof Element ? target.closest("button, input, select, summary, a") : null;
       },
       { signal, capture: true },
     );

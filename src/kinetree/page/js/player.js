@@ -6,8 +6,14 @@
 import { el } from "./elements.js";
 import { oncePerFrame } from "./frames.js";
 
-const SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "5", "10"];
+const SPEEDS = ["-1", "0.1", "0.25", "0.5", "1", "2", "5", "10"];
+const SINGLE = 1 / 60; // [s] of one step forward or back
 const LONGEST = 0.1; // [s] a frame that took longer counts as this long, as after a pause of the browser
+
+const single = (id, text, title, onclick) => {
+  const name = title.replace(/ \(.*/, "");
+  return el("button", { id, type: "button", class: "single", text, title, "aria-label": name, onclick });
+};
 
 export class Player {
   constructor(host, store, { toggles = [] } = {}) {
@@ -32,19 +38,23 @@ export class Player {
         title: "back to the start (Home)",
         "aria-label": "back to the start",
       }),
+      fore: single("fore", "\u203a", "one step forward (.)", () => this.single(1)),
       time: range,
       clock: el("output", { id: "clock" }),
       speed: el(
         "select",
         { id: "speed", "aria-label": "speed", title: "speed of the player ([ and ])" },
-        SPEEDS.map((s) => el("option", { value: s, text: `${s}x` })),
+        SPEEDS.map((s) => el("option", { value: s, text: s === "-1" ? "reverse" : `${s}x` })),
       ),
+      rear: single("rear", "\u2039", "one step back (,)", () => this.single(-1)),
       loop: el("input", { id: "loop", type: "checkbox", checked: true }),
     });
     parts.speed.value = "1";
     host.append(
       parts.play,
       parts.back,
+      parts.rear,
+      parts.fore,
       parts.time,
       parts.clock,
       parts.speed,
@@ -89,7 +99,7 @@ export class Player {
     parts.clock.textContent = `${now.toFixed(digits)} / ${this.end.toFixed(digits)} s`;
     parts.time.setAttribute("aria-valuetext", `${now.toFixed(3)} s`);
     parts.speed.value = String(this.store.get("speed"));
-    for (const part of [parts.play, parts.back, parts.time]) part.disabled = !this.ready;
+    for (const part of [parts.play, parts.back, parts.rear, parts.fore, parts.time]) part.disabled = !this.ready;
     parts.play.classList.toggle("on", this.playing);
     parts.play.setAttribute("aria-label", this.playing ? "pause" : "play");
     parts.loop.parentElement.hidden = Boolean(this.motion?.extend || this.motion?.once);
@@ -97,11 +107,27 @@ export class Player {
 
   play(on) {
     if (on && !this.ready) return;
-    if (on && !this.motion.extend && this.store.get("time") >= this.end) this.store.set({ time: this.start });
+    if (on) this.rewind();
     this.before = performance.now();
     this.store.set({ playing: on });
     this.show();
     if (on) this.ask();
+  }
+
+  // Begin again where the motion is at its end, in the direction in which it plays.
+  rewind() {
+    const [time, forward] = [this.store.get("time"), this.store.get("speed") > 0];
+    if (!forward && time <= this.start) this.store.set({ time: this.end });
+    if (forward && !this.motion.extend && time >= this.end) this.store.set({ time: this.start });
+  }
+
+  // One step of the motion, forward or back; a motion that is computed while it is shown is computed on.
+  single(sign) {
+    if (!this.ready) return;
+    this.play(false);
+    const time = this.store.get("time") + sign * SINGLE;
+    if (time > this.end) this.motion.extend?.(time);
+    this.seek(time);
   }
 
   seek(time) {
@@ -124,6 +150,13 @@ export class Player {
     const passed = Math.min(LONGEST, Math.max(0, (now - this.before) / 1000)) * store.get("speed");
     this.before = now;
     let time = store.get("time") + passed;
+    if (time < this.start) {
+      if (motion.extend || motion.once || !this.parts.loop.checked || !(this.span > 0)) {
+        store.set({ time: this.start }, { by: "player" });
+        return this.play(false);
+      }
+      time = this.end - ((this.start - time) % this.span);
+    }
     if (time > this.end && motion.extend) time = Math.min(time, motion.extend(time));
     if (time >= this.end && !motion.extend) {
       if (this.parts.loop.checked && !motion.once && this.span > 0)

@@ -198,7 +198,9 @@ function elbowOf(arm, end, gravity, size) {
 }
 
 // The solutions as lines from joint to joint, with their numbers at the joint farthest from both ends.
-function ghostsOf({ kernel, model, stage }, found, frame) {
+/** @param {import("./app.js").App} app */
+function ghostsOf(app, found, frame) {
+  const { kernel, model, stage } = app;
   const chain = chainTo(model, frame.body);
   const color = [...stage.palette.accent.slice(0, 3), 0.55];
   const made = found.map(({ q }, k) => {

@@ -13,6 +13,8 @@ export function buildTools(app, layout) {
   keys.add(" ", "play or pause", () => playOrFall(app));
   keys.add("ArrowLeft", "back by a hundredth", () => player.step(-1));
   keys.add("ArrowRight", "forward by a hundredth", () => player.step(1));
+  keys.add(",", "one step back", () => player.single(-1));
+  keys.add(".", "one step forward", () => player.single(1));
   keys.add("Home", "to the start", () => player.seek(player.start));
   keys.add("End", "to the end", () => player.seek(player.end));
   keys.add("[", "slower", () => player.faster(-1));

@@ -140,8 +140,21 @@ def page_file(studio: Studio, state: object = "") -> dict[str, object]:
 
 
 def gallery(studio: Studio) -> dict[str, object]:
-    """Return the mechanisms of the library: name, description, sizes, and the bytes of a PNG picture, or None."""
+    """Return the mechanisms of the library: name, group, description, sizes, and the bytes of a picture, or None."""
     return {"mechanisms": _rows()}
+
+
+def _group(m: Mechanism) -> str:
+    """Return the group of a mechanism in the gallery: what it is to most readers."""
+    if m.rolls:
+        return "Vehicles"
+    if m.loops:
+        return "Linkages"
+    return "Walkers" if (_floats(m) and any(m.gravity)) or "biped" in m.name else "Arms and chains"
+
+
+def _floats(m: Mechanism) -> bool:
+    return any(kind(j.kind).FLOATS and j.parent == GROUND for j in m.joints)
 
 
 @cache
@@ -158,7 +171,8 @@ def _rows() -> list[dict[str, object]]:
                 "bodies": len(m.bodies),
                 "nv": m.nv,
                 "loops": len(m.loops),
-                "floats": any(kind(j.kind).FLOATS and j.parent == GROUND for j in m.joints),
+                "group": _group(m),
+                "floats": _floats(m),
                 "picture": picture.read_bytes() if picture.is_file() else None,
             }
         )
