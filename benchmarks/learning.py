@@ -22,7 +22,7 @@ MANY, FEW = 16_384, 256
 """The environments of a batch, and those of Gymnasium's loop over single environments."""
 DRAWS = 8
 """The batches of random actions that are given in turn."""
-TARGETS = {"CartPole": 50, "Acrobot": 20, "UR5 reach": 5, "quadruped, contact steps": 1}
+TARGETS = {"CartPole": 50, "Acrobot": 20, "UR5 reach": 5, "quadruped": 1}
 """Millions of steps per second on one core."""
 
 

@@ -43,7 +43,7 @@ METHODS = ("moreau", "auto")
 
 def main(arguments: list[str] | None = None) -> None:
     """Walk, compare, and write the page and the C code."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Play the policy of a trained quadruped.")
     parser.add_argument("policy", nargs="?", type=Path, default=HERE / "quadruped_policy.npz")
     parser.add_argument("--steps", type=int, default=150, help="of 0.02 s")
     parser.add_argument("--folder", type=Path, default=Path("out"))
