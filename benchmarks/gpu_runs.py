@@ -148,6 +148,7 @@ def starts(system: kt.System) -> tuple[np.ndarray, np.ndarray]:
     """Return STATES different states; loops are closed."""
     rng = np.random.default_rng(3)
     if not system.closures:
-        return system.random_state(rng, STATES)
+        q, qd = system.random_state(rng, STATES)
+        return q, (0.5 if system.mechanism.has_flexible else 1.0) * qd  # slow ones deflect within the valid limits
     q = np.tile(system.assemble(), (STATES, 1))
     return q, system.closing_speed(q, 0.5 * rng.normal(size=(STATES, system.nv)))
