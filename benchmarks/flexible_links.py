@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 import kinetree as kt
 from book import Section
+from kinetree.model.beams import points_of
 from measure import Contender, Figure, agree, interleaved, ratio
 from report import Table
 
@@ -58,19 +60,132 @@ def _arms(rounds: int) -> Table:
     booms = kt.load("space_arm")
     whole = [b for b in booms.mechanism.bodies if b.flexible is not None]
     rigid = _rigid(booms)
-    times = interleaved({"rigid": _contender(rigid), "flexible": _contender(booms)}, rounds)
+    peer = _exudyn(booms) if find_spec("exudyn") else None
+    contenders = {"rigid": _contender(rigid), "flexible": _contender(booms)}
+    times = interleaved(contenders | ({"exudyn": peer.contender} if peer else {}), rounds)
     beside = ratio(times["flexible"], times["rigid"]).text()
-    rows = (
+    rows = [
         ("rigid booms", str(rigid.nv), Figure.of(times["rigid"]).text(), "1"),
         (f"{len(whole)} booms of four modes", str(booms.nv), Figure.of(times["flexible"]).text(), beside),
+    ]
+    note = (
+        f"`space_arm` of the library, ns per sample on one core, batch of {BATCH:,}. Inverse dynamics of the "
+        f"accelerations gives the torques back to {AGREE:g}."
     )
+    if peer:
+        beside = ratio(times["exudyn"], times["rigid"]).text()
+        figure = Figure.of(times["exudyn"]).text()
+        rows.append(("Exudyn: mass matrix and right-hand side", str(peer.size), figure, beside))
+        note += (
+            " Exudyn has the same masses and modes, by floating frames with reduced coordinates, one state at a time. "
+            "Its joints are constraints, and neither they nor the solution for accelerations are part of its time. "
+            f"Accelerations of the hand under a force, with the arm at rest, agree to {peer.apart:.0e}."
+        )
     return Table(
         "A long arm of six joints",
         ("arm", "degrees of freedom", "forward dynamics [ns]", "beside the rigid arm"),
-        rows,
-        f"`space_arm` of the library, ns per sample on one core, batch of {BATCH:,}. Inverse dynamics of the "
-        f"accelerations gives the torques back to {AGREE:g}.",
+        tuple(rows),
+        note,
     )
+
+
+FORCE = np.array([300.0, -200.0, 500.0])
+"""The force on the hand [N] under which accelerations are compared with Exudyn's."""
+CALLS = 100
+SAME = 1e-6
+"""Their largest relative difference."""
+ARM = 0.1
+"""The distance from the axis of the points by which Exudyn finds the rotation of a tip [m]."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Exudyn's model of an arm: its coordinates, its equations, and how far its accelerations are from ours."""
+
+    size: int
+    contender: Contender
+    apart: float
+
+
+def _exudyn(system: kt.System) -> Peer:
+    """Return Exudyn's model of an arm, after a comparison of accelerations."""
+    import exudyn
+    from exudyn import itemInterface as items
+
+    container = exudyn.SystemContainer()
+    peer, mechanism, still = container.AddSystem(), system.mechanism, np.zeros(system.nv)
+    poses = {b.name: system.pose(still, b.name) for b in mechanism.bodies}
+    ground = peer.AddObject(items.ObjectGround())
+    carriers, markers, hand = {"ground": ground}, {}, None
+    for body in mechanism.bodies:
+        if body.flexible is None and body.mass:
+            xx, yy, zz, xy, yz, zx = body.inertia
+            tensor = np.array([[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]])
+            inertia = exudyn.rigidBodyUtilities.RigidBodyInertia(mass=body.mass, inertiaTensor=tensor, com=np.zeros(3))
+            made = peer.CreateRigidBody(
+                inertia=inertia.Translated(np.array(body.com)), referencePosition=poses[body.name][:3, 3].tolist(),
+                returnDict=True,
+            )  # fmt: skip
+            carriers[body.name], hand = made["bodyNumber"], made["nodeNumber"]
+    for body in mechanism.bodies:
+        if body.flexible is not None:
+            name = body.name.removesuffix(".elastic")
+            frame, markers[f"{name}.tip"] = _floating(peer, body.flexible, poses[name][:3, 3])
+            root = peer.AddMarker(items.MarkerBodyRigid(bodyNumber=carriers[name]))
+            peer.AddObject(items.GenericJoint(markerNumbers=[root, frame], constrainedAxes=[1] * 6))
+    for joint in mechanism.joints:
+        if joint.kind == "revolute":
+            place = list(joint.placement.translation)
+            before = markers.get(joint.parent)
+            if before is None:
+                before = peer.AddMarker(items.MarkerBodyRigid(bodyNumber=carriers[joint.parent], localPosition=place))
+            after = peer.AddMarker(items.MarkerBodyRigid(bodyNumber=carriers[joint.child]))
+            held = [1, 1, 1, *(int(x == 0.0) for x in joint.axis)]
+            peer.AddObject(items.GenericJoint(markerNumbers=[before, after], constrainedAxes=held))
+    loaded = peer.AddMarker(items.MarkerNodeRigid(nodeNumber=hand))
+    peer.AddLoad(items.LoadForceVector(markerNumber=loaded, loadVector=FORCE.tolist()))
+    peer.Assemble()
+    settings, solver = exudyn.SimulationSettings(), exudyn.MainSolverImplicitSecondOrder()
+    settings.solution.file.write = False
+    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = True
+    solver.InitializeSolver(peer, settings)
+    found = peer.GetNodeOutput(hand, exudyn.OutputVariableType.Acceleration)
+    w = np.zeros((len(mechanism.bodies), 6))
+    w[[b.name for b in mechanism.bodies].index("hand"), 3:] = FORCE
+    qdd = system.forward_dynamics(still, still, still, wrenches=w)
+    expected = system.twist_rate(still, still, qdd, "hand", axes="world")[3:]
+    apart = agree("accelerations of the hand by Exudyn", found, expected, SAME)
+
+    def equations() -> None:
+        for _ in range(CALLS):
+            solver.ComputeMassMatrix(peer)
+            solver.ComputeODE2RHS(peer)
+
+    return Peer(peer.systemData.ODE2Size(), Contender(equations, CALLS), float(apart))
+
+
+def _floating(peer: Any, beam: kt.Beam, place: np.ndarray) -> tuple[int, int]:
+    """Add a beam as a floating frame whose mesh are the beam's points; return the markers of its frame and its tip."""
+    from exudyn import FEM
+    from exudyn import itemInterface as items
+
+    points, tip = points_of(beam), beam.modal.node("tip")
+    arms = ARM * np.array([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]])
+    ends = np.array([tip.Phi + np.cross(tip.Psi, arm) for arm in arms])  # without mass: they rotate as the tip does
+    shapes = np.concatenate([points.Phi, ends]).transpose(0, 2, 1).reshape(-1, len(tip.Phi))
+    mass = np.repeat(np.concatenate([points.mass, np.zeros(4)]), 3)
+    held = mass[:, None] * shapes @ np.linalg.inv(shapes.T @ (mass[:, None] * shapes))
+    mesh = FEM.FEMinterface()
+    mesh.nodes = {"Position": np.concatenate([points.x, tip.x + arms])}
+    mesh.massMatrix = scipy.sparse.csr_matrix(scipy.sparse.diags(mass))
+    mesh.stiffnessMatrix = scipy.sparse.csr_matrix((held * np.array(beam.modal.stiffness)) @ held.T)
+    mesh.modeBasis = {"matrix": np.ascontiguousarray(shapes), "type": "NormalModes"}
+    made = FEM.ObjectFFRFreducedOrderInterface(mesh).AddObjectFFRFreducedOrder(peer, positionRef=place.tolist())
+    last = range(len(points.mass), len(points.mass) + 4)
+    end = items.MarkerSuperElementRigid(
+        bodyNumber=made["oFFRFreducedOrder"], meshNodeNumbers=list(last), weightingFactors=[0.25] * 4
+    )
+    return peer.AddMarker(items.MarkerNodeRigid(nodeNumber=made["nRigidBody"])), peer.AddMarker(end)
 
 
 def _rigid(system: kt.System) -> kt.System:
