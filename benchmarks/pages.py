@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from importlib.util import find_spec
@@ -13,7 +14,7 @@ import numpy as np
 import kinetree as kt
 from book import Section
 from kinetree.page.kernel import live_mechanism
-from measure import Figure, NotMeasured, agree
+from measure import Figure, NotMeasured, agree, all_cores
 from report import Table
 from robot_files import MORE, ROBOTS, Robot
 
@@ -31,6 +32,15 @@ ADDRESS = "http://localhost/"
 AIMS: dict[str, float] = dict(zip(NAMES, (1000.0, 30.0), strict=True))
 """Multiples of real time that pages should reach: an arm and a humanoid."""
 AGREE = 1e-9
+GOALS: dict[str, tuple[str, float, float]] = {
+    "PUMA, falls with trails": ("puma560", 0.0, 25.0),
+    "the same after two minutes": ("puma560", 120.0, 25.0),
+    "Stewart, falls": ("stewart", 0.0, 15.0),
+    "Talos with meshes": ("talos", 0.0, 10.0),
+}
+"""Pages that play: the file, from what time on [s], and pictures per second on two free cores without other work."""
+OLDER = "KINETREE_OLDER_PAGES"
+"""The environment variable with a folder of the same pages, made by another version, that are measured in turn."""
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
 """Flags of Chromium: pictures are drawn by the processor, as on machines without a graphics processor."""
 
@@ -79,6 +89,33 @@ SLIDER = """async (rounds) => {
 """From the event of a slider to the commands of drawing, and to the picture by the processor [ms]."""
 
 
+PLAYED = """async ([from, seconds]) => {
+    const { store, stage, player } = kinetree;
+    if (store.get("mode") !== "Forward") store.set({ mode: "Forward" });
+    const motion = store.get("motion");
+    while (motion.end < from - 1e-6) motion.extend(from, { patience: 1e5 });
+    player.show();
+    if (from) player.seek(motion.end);
+    const gl = document.querySelector("canvas.solid").getContext("webgl2");
+    const draw = stage.draw.bind(stage);
+    let count = 0;
+    stage.draw = () => {
+        draw();
+        gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4)); // waits for the picture
+        count += 1;
+    };
+    player.play(true);
+    await new Promise((done) => setTimeout(done, 1500)); // the browser compiles, and draws the first pictures
+    count = 0;
+    const begin = performance.now();
+    await new Promise((done) => setTimeout(done, 1000 * seconds));
+    const rate = (1000 * count) / (performance.now() - begin);
+    player.play(false);
+    return rate;
+}"""
+"""Pictures per second of a motion that is computed while it plays, each drawn by the processor before the next."""
+
+
 def section(quick: bool) -> Section:
     """Return times and sizes of the pages of an arm and a humanoid."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -92,6 +129,8 @@ def section(quick: bool) -> Section:
         browser = play.chromium.launch(executable_path=chromium, args=list(FLAGS))
         found = {robot.name: measured(browser, robot, Path(folder), rounds) for robot in chosen}
         browser.close()
+    with tempfile.TemporaryDirectory() as folder, all_cores(), sync_playwright() as play:
+        pictures = picture_table(play, chromium, Path(folder), seconds=4.0 if quick else 12.0)
     rows = tuple(
         (
             name, f"{x['size'] / 1000:.0f}", f"{x['wasm'] / 1000:.0f}", x["pace"].text(), f"{AIMS[name]:,.0f}",
@@ -115,7 +154,40 @@ def section(quick: bool) -> Section:
     )
     headline = ", ".join(f"{name} {x['pace'].median:,.0f} times" for name, x in found.items())
     table = Table("Pages in Chromium", columns, rows, note)
-    return Section("Pages", f"Pages step faster than real time: {headline}.", (table,))
+    return Section("Pages", f"Pages step faster than real time: {headline}.", (table, pictures))
+
+
+def picture_table(play: Any, chromium: str, folder: Path, *, seconds: float) -> Table:
+    """Return pictures per second of pages that play, beside those of another version if there are any."""
+    for name in ("puma560", "stewart"):
+        kt.load(name).page().save(folder / f"{name}.html")
+    talos = next(robot for robot in MORE if robot.name == NAMES[1])
+    data = talos.path.parents[2]
+    system = kt.load(talos.path, base=talos.base, roots=[data.parents[0], data.parents[1]])
+    system.page(meshes=True, editable=False).save(folder / "talos.html")
+    older = os.environ.get(OLDER)
+    rows = []
+    for name, (file, begin, goal) in GOALS.items():
+        own = Figure.of([played(play, chromium, folder / f"{file}.html", begin, seconds) for _ in range(3)])
+        given = Path(older) / f"{file}.html" if older else None
+        before = played(play, chromium, given, begin, seconds) if given and given.is_file() else None
+        rows.append((name, own.text(), f"{goal:g}", "" if before is None else f"{before:.3g}"))
+    note = (
+        "Pictures of 678 x 415 pixels with curves below, with multisampling, drawn by the processor (SwiftShader). "
+        f"The load of the machine was {os.getloadavg()[0]:.1f} at the end. The last column is of the pages in {OLDER}."
+    )
+    return Table("Pictures per second", ("page", "pictures per second", "goal", "older"), tuple(rows), note)
+
+
+def played(play: Any, chromium: str, file: Path, begin: float, seconds: float) -> float:
+    """Return pictures per second of a page, in a browser of its own."""
+    browser = play.chromium.launch(executable_path=chromium, args=list(FLAGS))
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(file.as_uri())
+    page.wait_for_selector("body[data-ready]", state="attached", timeout=120_000)
+    rate = float(page.evaluate(PLAYED, [begin, seconds]))
+    browser.close()
+    return rate
 
 
 def measured(browser: Any, robot: Robot, folder: Path, rounds: int) -> dict[str, Any]:

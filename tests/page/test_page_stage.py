@@ -120,6 +120,7 @@ def test_what_falls_stays_in_the_picture(chromium, files, name):
     """Play for three seconds without drives: a sliding arm and a floating base fall far, and are followed."""
     with opened(chromium, files[name]) as page:
         page.evaluate("kinetree.store.set({ mode: 'Forward' }); kinetree.player.play(true)")
+        assert page.evaluate("kinetree.stage.follow") == (name == "quadruped"), "only what floats is followed"
         until(page, "kinetree.store.get('time') > 2.5")
         page.evaluate("kinetree.player.play(false)")
         drawn(page)

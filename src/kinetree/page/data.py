@@ -311,8 +311,10 @@ def page_scene(drawn: Scene, poses: Numbers, *, standing: bool) -> dict[str, Any
     sight = fit(drawn, poses)
     if standing and drawn.normal is None:
         still = fit(drawn, poses[:1])
-        near = replace(sight.camera, distance=max(NEARER * sight.camera.distance, still.camera.distance))
-        sight = replace(sight, camera=near, floor=still.floor)
+        far = still.camera.distance if sight.follows else NEARER * sight.camera.distance
+        camera = still.camera if sight.follows else sight.camera  # an arm on the ground is not followed
+        near = replace(camera, distance=max(far, still.camera.distance))
+        sight = replace(sight, camera=near, floor=still.floor, follows=still.follows)
     names = list(dict.fromkeys([*MARKS, *(rod.solid for rod in (*drawn.rods, *drawn.shells))]))
     solids = [*drawn.bodies, *map(solid, names), *(cut.mesh for cut in drawn.cuts)]
     whole = join_meshes(solids)

@@ -141,6 +141,7 @@ export function inUnits(picture, factor, camera) {
     items: items(picture.items),
     marks: items(picture.marks),
     lines: lines(picture.lines),
+    over: lines(picture.over),
     floor: lines(picture.floor),
     shadow: picture.shadow && picture.shadow.map((x, k) => (k > 11 && k < 15 ? factor * x : x)),
   };

@@ -5,7 +5,7 @@ import { add, ballMatrix, columns, originOf, scale, sub, transform, turned } fro
 // The axes of joints as chain lines, as in drawings.
 export function jointLines(stage, matrices) {
   const points = [];
-  const length = 0.11 * stage.scene.size;
+  const length = 0.2 * stage.scene.size;
   stage.model.joints.forEach(({ axes, solid }, i) => {
     if (solid === null || solid === "ball") return;
     const [from, along] = [

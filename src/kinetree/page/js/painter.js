@@ -77,7 +77,7 @@ export function painterRenderer(canvas, solids) {
       pen.clearRect(0, 0, canvas.width, canvas.height);
       drawLines(picture.floor, picture.camera);
       fill(triangles(picture, picture.items));
-      drawLines(picture.lines, picture.camera);
+      drawLines([...picture.lines, ...picture.over], picture.camera);
       fill(triangles(picture, picture.marks));
     },
   };

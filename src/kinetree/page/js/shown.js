@@ -27,7 +27,8 @@ export const ARROWS = [
 
 // The toggles that are on at first.
 export function firstShown({ arrows = [], scene, model, run }) {
-  const floats = !run && model.joints.some((joint, i) => joint.floats && model.bodies[i].parent < 0);
+  const roots = model.joints.filter((_, i) => model.bodies[i].parent < 0);
+  const floats = !run && roots.length > 0 && roots.every((joint) => joint.floats);
   const given = new Set(arrows.map((arrow) => arrow.group)).add("values");
   return Object.fromEntries([
     ...SHOWN.map(([name, , , , on]) => [name, on]),

@@ -144,14 +144,15 @@ export class Stage {
     const lines = (scene.trails || []).map((line) =>
       line.soft ? { ...line, color: [...trail.slice(0, 3), 0.3], width: 1.2 } : { ...line, color: trail, width: 2 },
     );
+    const over = []; // lines that nothing hides
     if (show.axes)
-      lines.push(...axisLines([IDENTITY, ...matrices, ...frameMatrices(this.model, matrices)], 0.09 * this.scene.size));
-    if (show.joints) lines.push(...jointLines(this, matrices));
-    if (show.masses) items.push(...massItems(this, scene));
+      over.push(...axisLines([IDENTITY, ...matrices, ...frameMatrices(this.model, matrices)], 0.15 * this.scene.size));
+    if (show.joints) over.push(...jointLines(this, matrices));
     if (show.ellipsoids) items.push(...ellipsoids(this, scene));
-    if (show.points) items.push(...pointMasses(this, scene));
     this.arrows = shownArrows(scene);
     const marks = this.arrows.flatMap((arrow) => arrowItems(this, arrow));
+    if (show.masses) marks.push(...massItems(this, scene));
+    if (show.points) marks.push(...pointMasses(this, scene));
     for (const layer of layers) {
       items.push(...(layer.items || []).map((item) => this.stretched(item)));
       marks.push(...(layer.marks || []).map((item) => this.stretched(item)));
@@ -160,6 +161,7 @@ export class Stage {
     return {
       camera,
       lines,
+      over,
       marks,
       items: items.filter((item) => item.count > 0 && !item.isBeam),
       up: this.up,

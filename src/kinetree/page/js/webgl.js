@@ -206,6 +206,7 @@ export function webglRenderer(canvas, solids) {
       gl.depthMask(true);
       drawLines(picture.lines, camera);
       gl.clear(gl.DEPTH_BUFFER_BIT);
+      drawLines(picture.over, camera);
       gl.useProgram(solid.made);
       gl.bindVertexArray(solidArrays);
       drawSolids(picture.marks, null);
