@@ -101,6 +101,10 @@ def test_files_are_environments():
     observation, _ = envs.reset(seed=1)
     assert observation.shape == (3, 14) and envs.batch.task.name == "reach"
     assert isinstance(named_task(str(EXAMPLE)), Task)
+    with pytest.raises(ModelError, match="none.toml: the file cannot be read .*; check the path"):
+        named_task("none.toml")
+    with pytest.raises(ModelError, match="no task 'Reach'.*or give a file, such as reach.toml"):
+        named_task("Reach")
 
 
 def test_kinds_of_actions(read, tmp_path):
@@ -207,7 +211,7 @@ def test_values_by_name():
     names = (
         "energy", "kinetic_energy", "potential_energy", "base.up", "shank_a.up", "base.angular_velocity", "base.q",
         "thigh_b.q", "thigh_b.qd", "foot_c.velocity", "foot_c.position.z", "base.qd.4", "foot_a.force",
-        "foot_a.touching", "foot_d.touching",
+        "foot_a.touching", "foot_d.touching", "shank_b.rotation",
     )  # fmt: skip
     given = named_task("Quadruped")
     batch = Batch(given.changed(observation=names, low=None, high=None, terminated=None), 2, "disabled")
@@ -224,7 +228,8 @@ def test_values_by_name():
         *w[:3], *q[:7], q[6 + thigh], qd[5 + thigh], *foot, robot.pose(q, "foot_c")[2, 3], qd[4],
     ]  # fmt: skip
     assert_close(found[: len(wanted)], np.array(wanted, float), 1e-12 * 100, "values by name")
-    force, touching = found[len(wanted) : len(wanted) + 3], found[-2:]
+    assert_close(found[-9:].reshape(3, 3), robot.pose(q, "shank_b")[:3, :3], 1e-13, "rotation of a body")
+    force, touching = found[len(wanted) : len(wanted) + 3], found[-11:-9]
     assert (force[0] > 0.0) == (touching[0] == 1.0) and set(touching) <= {0.0, 1.0}
 
 

@@ -374,6 +374,11 @@ class Moment:
         """Return the angular velocity [rad/s] of a body, or of the body of a frame, in the axes of the ground."""
         return list(self._instant_of(name).angular_velocity(_place(self._instant, name)[0]))
 
+    def rotation(self, name: str) -> list[Scalar]:
+        """Return the rotation from the axes of a body, or of the body of a frame, to those of the ground, by rows."""
+        instant = self._instant_of(name)
+        return [x for row in instant.orientation(_place(instant, name)[0]) for x in row]
+
     def up(self, name: str) -> list[Scalar]:
         """Return the upward direction in the axes of a body, or of the body of a frame: that of an accelerometer."""
         instant = self._instant_of(name)
@@ -419,6 +424,7 @@ ENERGIES = {
 OF_PLACES: dict[str, Callable[[Moment, str], list[Scalar]]] = {
     "position": Moment.position,
     "velocity": Moment.velocity,
+    "rotation": Moment.rotation,
     "angular_velocity": Moment.angular_velocity_of,
     "up": Moment.up,
 }
