@@ -290,6 +290,12 @@ class System(CompiledMechanism):
 
         return cost(self, function, frame=frame, wrenches=wrenches)
 
+    def symbolic_denoc(self, *, symbols: str = "declared"):
+        """Return the DeNOC matrices, I = U D U^T and its inverse of a small tree in SymPy; symbols as in equations."""
+        from .analysis.symbolic_denoc import symbolic_denoc
+
+        return symbolic_denoc(self, symbols=symbols)
+
     def equations(self, function: str = "inertia_matrix", *, symbols: str = "declared", frame: str | None = None):
         """Return the equations of a function in symbols, for SymPy, LaTeX or Python; requires SymPy."""
         from .analysis.equations import equations

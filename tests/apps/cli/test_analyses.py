@@ -103,6 +103,20 @@ def test_functions_are_named_after_the_model(capsys):
     assert "no function 'gravity'; did you mean 'gravity_torque'?" in capsys.readouterr().err
 
 
+def test_denoc_matrices_in_symbols_and_numbers(capsys):
+    """Print DeNOC matrices as formulas, in LaTeX, and as numbers at the neutral position."""
+    pytest.importorskip("sympy")
+    assert run("denoc", "planar_2r", "U", "--symbolic") == 0
+    assert "U[0][1] = (I2zz + c2**2*m2 + c2*l1*m2*cos(q2))/(I2zz + c2**2*m2)" in capsys.readouterr().out
+    assert run("denoc", "planar_2r", "D", "--symbolic", "--latex") == 0
+    assert r"\mathbf{D} = \left[" in capsys.readouterr().out
+    assert run("denoc", "planar_2r", "U", "N_d") == 0
+    shown = capsys.readouterr().out
+    assert "[[1.  2.8]" in shown and "N_d: joint motions, 12 x 2" in shown
+    assert run("denoc", "planar_2r", "--latex") == 2
+    assert "--latex prints formulas; add --symbolic" in words(capsys.readouterr().err)
+
+
 def test_equations_in_three_languages(capsys):
     """Print equations as text, LaTeX and Python; refuse two at once."""
     pytest.importorskip("sympy")

@@ -127,6 +127,37 @@ def equations(
         print(made.latex() if latex else made.python() if python else made)
 
 
+@app.command()
+def denoc(
+    model: Model,
+    matrices: Annotated[
+        list[str] | None, typer.Argument(help="N_l, N_d, N, psi, mhat, U, D, I, inverse; default: U, D and I.")
+    ] = None,
+    symbolic: Annotated[bool, typer.Option("--symbolic", help="Print formulas, not numbers.")] = False,
+    symbols: Annotated[str, typer.Option(help="Numbers kept as symbols: declared parameters, all, none.")] = "all",
+    latex: Annotated[bool, typer.Option("--latex", help="Print formulas in LaTeX.")] = False,
+) -> None:
+    """Print the DeNOC matrices of a mechanism.
+
+    Numbers are those of the neutral position. With --symbolic, the mechanism is a small chain or tree.
+    """
+    from ...errors import InputError
+    from ...loading import load
+
+    system, names = load(model), matrices or ["U", "D", "I"]
+    if latex and not symbolic:
+        raise InputError("--latex prints formulas; add --symbolic")
+    if symbolic:
+        found = system.symbolic_denoc(symbols=symbols)
+        print(found.latex(*names) if latex else found.text(*names))
+        return
+    numbers = system.denoc(system.neutral())
+    factors = numbers.elimination
+    own = {"psi": factors.psi, "mhat": factors.mhat, "U": factors.U, "D": factors.D, "inverse": factors.I_inverse}
+    for name in names:
+        print(f"{name} =\n{own[name]}" if name in own else numbers.table(name))
+
+
 def _names(functions: Sequence[str] | None, function: Sequence[str] | None) -> list[str]:
     """Return the functions named after the model, and with --function."""
     return [*(functions or ()), *(function or ())]
