@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import everyday
 import flexible_mechanisms
@@ -31,6 +32,7 @@ MOBILITY = {
     "hoeken": 1,
     "parallelogram": 1,
     "press": 1,
+    "rack_steering": 1,
     "slider_crank": 1,
     "spatial_slider_crank": 1,
     "stewart": 6,
@@ -72,8 +74,9 @@ def gap(mechanism, q) -> np.ndarray:
             out.append((a[:3, :3].T @ b[:3, :3] - np.eye(3)).ravel())
         else:
             assert loop.kind in ("spherical", "point_on_line", "point_on_plane")
-    moving = [j.name for j in mechanism.joints if j.kind != "fixed"]
-    at = dict(zip(moving, q, strict=True)) if mechanism.couplings else {}
+    at = {
+        j.name: q[own.start] for j, own in zip(mechanism.joints, mechanism.q_slices, strict=True) if j.kind != "fixed"
+    }
     for c in mechanism.couplings:
         out.append([at[c.joint] - c.offset - sum(ratio * at[name] for name, ratio in c.terms)])
     return np.concatenate(out)
@@ -277,3 +280,27 @@ def test_n_four_bars_take_sizes_and_refuse_none():
         kt.n_four_bars(2, mass=0)
     with pytest.raises(kt.ModelError, match="gravity: 9.81 is not a list of numbers"):
         kt.n_four_bars(2, gravity=9.81)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("turn", [-6.0, -2.5, 0.0, 4.0])
+def test_rack_steering_keeps_the_length_of_its_rods(turn):
+    """Turn the pinion, and find the angles of both knuckles from the distance of the rod's ends alone."""
+    steering = kt.load("rack_steering")
+    q = steering.assemble(hold={"pinion": turn})
+    angles = {j.name: q[own] for j, own in zip(steering.joints, steering.mechanism.q_slices, strict=True)}
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        axis = np.array(steering.mechanism.joint(f"knuckle_{side}").axis) / np.linalg.norm(
+            steering.mechanism.joint(f"knuckle_{side}").axis
+        )
+        arm, end = np.array([-0.12, -sign * 0.045, 0.0]), np.array([-0.14, 0.0075 * turn + sign * 0.335, 0.02])
+
+        def gap(angle, axis=axis, arm=arm, end=end, sign=sign):
+            c, s = np.cos(angle), np.sin(angle)
+            ball = c * arm + s * np.cross(axis, arm) + (1 - c) * axis * (axis @ arm)
+            return np.linalg.norm(ball + np.array([0.0, sign * 0.65, 0.0]) - end) - 0.272
+
+        expected = brentq(gap, -0.9, 0.9, xtol=1e-15)
+        assert_close(angles[f"knuckle_{side}"], [expected], 1e-11, "knuckle")
+    if turn:  # the inner wheel turns further
+        inner, outer = ("left", "right") if turn < 0 else ("right", "left")
+        assert abs(angles[f"knuckle_{inner}"][0]) > abs(angles[f"knuckle_{outer}"][0])
