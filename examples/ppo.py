@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 
+import kinetree as kt
 from kinetree.environments.device import DeviceBatch
 from kinetree.environments.tasks import Discrete
 from kinetree.environments.vector import Batch, named_task
@@ -259,6 +260,12 @@ class Learner:
                     break
         return curve
 
+    def result(self) -> kt.Policy:
+        """Return the policy without randomness, as plain numbers."""
+        p, widths = self.policy, (self.policy.square - self.policy.mean**2).clamp(min=1e-6).sqrt()
+        scales = {"mean": p.mean.cpu().numpy(), "deviation": widths.cpu().numpy()}
+        return kt.Policy.from_torch(p.state_dict(), "acts", "tanh" if p.discrete else "elu", **scales)
+
     def _captured(self, work: Callable[[], None]) -> Callable[[], None]:
         """Return some work as a CUDA graph; it is done three times before."""
         stream = torch.cuda.Stream()
@@ -279,10 +286,10 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--save", type=Path, help="the file of the policy")
+    parser.add_argument("--save", type=Path, help="the file of the policy, .npz")
     given = parser.parse_args()
     learner = Learner(given.task, given.device, given.seed)
     found = learner.learn(given.seconds)
     print(f"{given.task}: mean return {found[-1][1]:.2f} after {found[-1][0]:.1f} s" if found else "no episode ended")
     if given.save:
-        torch.save(learner.policy.state_dict(), given.save)
+        learner.result().save(given.save)
