@@ -11,7 +11,7 @@ from scipy import stats
 
 import kinetree as kt
 from assembler import assembled, needs_ptxas
-from everyday import without
+from everyday import only, without
 from kinetree.environments import kernels, robots, vector
 from kinetree.environments.robots import TASKS
 from kinetree.environments.tasks import Continuous, Discrete, Dynamics, Equations, Task
@@ -105,7 +105,7 @@ def test_modes_of_resets_follow_from_masks(name, mode):
     assert_same_bits(batch.q.copy(), plain.q.copy())
 
 
-@pytest.mark.parametrize("name", without(TASKS, ("Stewart", "PandaReach", *LEGGED)))
+@pytest.mark.parametrize("name", only(TASKS, ("CartPole", "Acrobot", "Pendulum", "UR5Reach", "FourBar")))
 def test_gymnasiums_checks(name):
     """Run Gymnasium's checks on single environments, whose warnings are about bounds of the spaces."""
     gymnasium = pytest.importorskip("gymnasium")
@@ -387,6 +387,7 @@ def test_a_bicycle_rides_alone_at_some_speeds():
     assert fallen.tolist() == [False, True] and abs(observation[0, 0]) < 0.01
 
 
+@pytest.mark.slow
 def test_quadruped_stands_with_forces_that_carry_it():
     """Hold the standing posture for two seconds: the forces of the feet are the weight in the mean."""
     batch = Batch(named_task("Quadruped"), 3)
