@@ -205,8 +205,8 @@ def _require_tree(m: Mechanism) -> None:
     """Refuse loops, and joints without exactly one degree of freedom."""
     if m.loops or m.couplings:
         raise InputError(
-            f"{m.name!r} has loops; its matrices are those of the tree without them: arm.equations('inertia_matrix')"
-            ".reduced() has G^T I G of the closed mechanism"
+            f"{m.name!r} has loops; matrices in symbols are those of trees, and "
+            "arm.equations('inertia_matrix').reduced() has G^T I G of the closed mechanism"
         )
     for joint in m.joints:
         if kind(joint.kind).NV != 1:

@@ -263,7 +263,10 @@ def test_names_cannot_command_the_terminal():
     ("arguments", "message"),
     [
         (["show", "stanfrd"], "no library mechanism 'stanfrd'; did you mean 'stanford'? available: bicycle, biped, "),
-        (["show", "none.urdf"], "none.urdf: does not exist; give the path of a .toml, .urdf, .xml or .csv file"),
+        (
+            ["show", "none.urdf"],
+            "none.urdf: does not exist; give the path of a .toml, .urdf, .xacro, .xml, .sdf or .csv file",
+        ),
         (
             ["show", "stanford", "--base", "free"],
             "--base, --fixed and --root are options of URDF and SDF files; leave",

@@ -41,7 +41,10 @@ def teach(
     meshes: Annotated[bool, typer.Option("--meshes", help="Draw the meshes of the model, simplified.")] = False,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Write the page only.")] = False,
 ) -> None:
-    """Move the joints by sliders in the browser, with the pose of a frame, and a handle that drags it."""
+    """Move the joints by sliders in the browser.
+
+    The page shows the pose of a frame, and has a handle that drags it.
+    """
     system = load_system(model, base, root, lenient)
     path = file_of(output, f"{file_stem(system)}_teach.html")
     print(system.teach(path=path, meshes=meshes, show=not no_browser))
