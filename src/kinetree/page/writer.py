@@ -155,9 +155,15 @@ def _text(data: dict[str, Any], parts: dict[str, str], *, served: bool = False) 
     """Return the text of a page."""
     lesson = served or "lesson" in data
     more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "CONNECT": "", **parts}
-    parts_of = {"table": data["table"] is not None, "lesson": lesson, "beams": bool(data.get("beams"))}
-    script = served_script() if served else script_of(data["model"]["loops"], **parts_of)
+    script = served_script() if served else _script_of(data, lesson=lesson)
     return fill_template("js/page.html", script, style_of(lesson=lesson), data, compiles=served, **more)
+
+
+def _script_of(data: dict[str, Any], *, lesson: bool) -> str:
+    """Return the script of the file of a page: without the modules that its data do not need."""
+    return script_of(
+        data["model"]["loops"], table=data["table"] is not None, lesson=lesson, beams=bool(data.get("beams"))
+    )
 
 
 # --- A web page that replays a run in 3D: a single file without server, network or external scripts ---
