@@ -22,7 +22,6 @@ from public_robots import public_robots
 from same_bits import assert_same_bits
 from tolerance import assert_close
 
-LEGGED = ("Quadruped", "QuadrupedStand", "QuadrupedRough", "Biped")
 QUICK = ("CartPole", "Acrobot", "Pendulum", "DoublePendulum", "ArmReach", "FourBar")
 
 
