@@ -67,6 +67,10 @@ SOLVED = {"CartPole": 475.0, "Pendulum": -250.0}
 class Policy(nn.Module):
     """Two networks: the distribution of actions, and the value of a state. Observations are scaled first."""
 
+    mean: torch.Tensor
+    square: torch.Tensor
+    count: torch.Tensor
+
     def __init__(self, observed: int, actions: int, s: Settings, discrete: bool) -> None:
         """Make the networks."""
         super().__init__()
@@ -262,8 +266,9 @@ class Learner:
 
     def result(self) -> kt.Policy:
         """Return the policy without randomness, as plain numbers."""
-        p, widths = self.policy, (self.policy.square - self.policy.mean**2).clamp(min=1e-6).sqrt()
-        scales = {"mean": p.mean.cpu().numpy(), "deviation": widths.cpu().numpy()}
+        p = self.policy
+        deviation = (p.square - p.mean**2).clamp(min=1e-6).sqrt()
+        scales = {"mean": p.mean.cpu().numpy(), "deviation": deviation.cpu().numpy()}
         return kt.Policy.from_torch(p.state_dict(), "acts", "tanh" if p.discrete else "elu", **scales)
 
     def _captured(self, work: Callable[[], None]) -> Callable[[], None]:
