@@ -112,8 +112,9 @@ class Architecture(Displayed):
         out: list[str | Table] = [f"{self.system.mechanism.name}: conditions for {', '.join(self.joints)}"]
         for goal, c in self.conditions.items():
             state = "met" if self.met[goal] else f"{len(c)} conditions"
-            rows = tuple((f"{text} = 0", float(x), c.units[k]) for text, x, k in zip(
-                c.groupings, c.values, c.kept, strict=True))  # fmt: skip
+            rows = tuple(
+                (f"{text} = 0", float(x), c.units[k]) for text, x, k in zip(c.groupings, c.values, c.kept, strict=True)
+            )
             out.append(f"{goal} ({GOALS[goal]}): {state}")
             if rows:
                 out.append(Table(("condition", "now", "unit"), rows))
@@ -148,9 +149,11 @@ def architecture(
     changing = (entries - entries[:1]).reshape(-1, p)
     mixed = entries[:, ~np.eye(n, dtype=bool)].reshape(-1, p)
     rows = {
-        "constant": changing, "diagonal": mixed, "decoupled": np.vstack([changing, mixed]),
+        "constant": changing,
+        "diagonal": mixed,
+        "decoupled": np.vstack([changing, mixed]),
         "balanced": gravity.reshape(-1, p),
-    }  # fmt: skip
+    }
     mass, length = characteristic_mass(m), characteristic_length(m)
     sizes = np.tile([mass, *(mass * length,) * 3, *(mass * length**2,) * 6], len(m.bodies))
     return Architecture(system, joints, {goal: _conditions(system, W, sizes) for goal, W in rows.items()}, sizes)

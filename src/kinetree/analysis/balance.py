@@ -214,8 +214,10 @@ class Shaking(Displayed):
 
     def display(self) -> list[str | Table]:
         """Return a table of peak and RMS."""
-        rows = [(name, unit, f"{a:.4g}", f"{b:.4g}") for name, unit, a, b in zip(
-            ("force", "moment"), ("N", "N m"), self.peaks, self.rms, strict=True)]  # fmt: skip
+        rows = [
+            (name, unit, f"{a:.4g}", f"{b:.4g}")
+            for name, unit, a, b in zip(("force", "moment"), ("N", "N m"), self.peaks, self.rms, strict=True)
+        ]
         place = ", ".join(f"{x:.4g}" for x in self.about)
         text = f"{self.mechanism}: shaking force, and shaking moment about ({place})"
         return [text, Table(("", "unit", "peak", "RMS"), tuple(rows))]

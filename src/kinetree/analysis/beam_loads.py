@@ -85,10 +85,15 @@ def _loads(beam: Beam, now: dict[str, float], body: str, s: Numbers, e: Numbers)
     EI = np.array(section.EI)
     curvature = np.stack([y[2], z[2]], axis=-1)
     return BeamLoads(
-        body, s * L, np.stack([y[0], z[0]], axis=-1), EI * curvature, -EI * np.stack([y[3], z[3]], axis=-1),
-        section.GJ * fields["torsion"][1], section.EA * fields["axial"][1],
+        body,
+        s * L,
+        np.stack([y[0], z[0]], axis=-1),
+        EI * curvature,
+        -EI * np.stack([y[3], z[3]], axis=-1),
+        section.GJ * fields["torsion"][1],
+        section.EA * fields["axial"][1],
         None if beam.section is None else _strain(beam, now, curvature, fields["axial"][1]),
-    )  # fmt: skip
+    )
 
 
 def _strain(beam: Beam, now: dict[str, float], curvature: Numbers, stretch: Numbers) -> Numbers:

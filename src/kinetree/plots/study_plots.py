@@ -186,8 +186,15 @@ def _pareto(study: Study, names: list[str]):
     figure = _figure((5.2, 3.6))
     axes = figure.subplots()
     axes.plot(study.measures[a][some], study.measures[b][some], ".", color=INK, ms=2.5, alpha=0.35, rasterized=True)
-    axes.plot(study.measures[a][front], study.measures[b][front], "-o", color=FRONT, ms=3.5, lw=1.2,
-              label=f"Pareto front, {len(front)} runs")  # fmt: skip
+    axes.plot(
+        study.measures[a][front],
+        study.measures[b][front],
+        "-o",
+        color=FRONT,
+        ms=3.5,
+        lw=1.2,
+        label=f"Pareto front, {len(front)} runs",
+    )
     axes.set_xlabel(_label(study, a))
     axes.set_ylabel(_label(study, b))
     axes.legend(loc="best")

@@ -94,12 +94,19 @@ def element_table(report: LoadReport) -> str:
     """Return the springs, dampers and linear actuators."""
     rows = [
         [
-            _name(e.name), escape(e.sort), _peak(e.peak, "N"), _value(e.rms, "N"), _peak(e.shortest, "m"),
-            _peak(e.longest, "m"), _peak(e.peak_speed, "m/s"), _peak(e.peak_power, "W"),
-            _value(clean(e.delivered, e.absorbed), "J"), _value(clean(e.absorbed, e.delivered), "J"),
+            _name(e.name),
+            escape(e.sort),
+            _peak(e.peak, "N"),
+            _value(e.rms, "N"),
+            _peak(e.shortest, "m"),
+            _peak(e.longest, "m"),
+            _peak(e.peak_speed, "m/s"),
+            _peak(e.peak_power, "W"),
+            _value(clean(e.delivered, e.absorbed), "J"),
+            _value(clean(e.absorbed, e.delivered), "J"),
         ]
         for e in report.elements
-    ]  # fmt: skip
+    ]
     heads = [
         "element", "kind", "peak force", "RMS force", "shortest", "longest", "peak speed", "peak power", "delivered",
         "absorbed",

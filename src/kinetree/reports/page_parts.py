@@ -266,9 +266,16 @@ def report_html(data: dict[str, Any] | None, *, title: str, subtitle: str, summa
     script = bundle("page/report/report.js") if moving else ""
     style = texts([*(["js/stage.css"] if moving else []), "report/report.css"])
     return fill_template(
-        "report/page.html", script, style, data or {},
-        TITLE=escape(title), SUBTITLE=escape(subtitle), SUMMARY=summary, MOTION=motion, BODY=body,
-    )  # fmt: skip
+        "report/page.html",
+        script,
+        style,
+        data or {},
+        TITLE=escape(title),
+        SUBTITLE=escape(subtitle),
+        SUMMARY=summary,
+        MOTION=motion,
+        BODY=body,
+    )
 
 
 def write_page(path: str | Path, page: str) -> Path:

@@ -99,15 +99,28 @@ def _elastic(report: LoadReport) -> Table:
 def _deflections(report: LoadReport) -> Table:
     rows = [
         (
-            x.name, x.body, x.own.value, x.own.t, x.total.value, x.total.t, x.mode,
+            x.name,
+            x.body,
+            x.own.value,
+            x.own.t,
+            x.total.value,
+            x.total.t,
+            x.mode,
             *((None, None) if x.part is None else (100.0 * x.part.value, x.part.t)),
         )
         for x in report.deflections
-    ]  # fmt: skip
+    ]
     heads = [
-        ("node", ""), ("body", ""), ("deflection of the body", "m"), ("at", "s"), ("of all bodies", "m"), ("at", "s"),
-        ("nearest mode", ""), ("part of the valid deflection", "%"), ("at", "s"),
-    ]  # fmt: skip
+        ("node", ""),
+        ("body", ""),
+        ("deflection of the body", "m"),
+        ("at", "s"),
+        ("of all bodies", "m"),
+        ("at", "s"),
+        ("nearest mode", ""),
+        ("part of the valid deflection", "%"),
+        ("at", "s"),
+    ]
     return _table("deflections", "Deflections of flexible bodies", heads, rows)
 
 

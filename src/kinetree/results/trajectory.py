@@ -46,9 +46,16 @@ if TYPE_CHECKING:
     from ..page.writer import Page
 
 SAMPLED = {
-    "q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2, "contact_forces": 2,
-    "contact_gaps": 1, "contact_residuals": 1,
-}  # fmt: skip
+    "q": 1,
+    "qd": 1,
+    "torque": 1,
+    "control": 1,
+    "accelerations": 1,
+    "wrenches": 2,
+    "contact_forces": 2,
+    "contact_gaps": 1,
+    "contact_residuals": 1,
+}
 """The arrays with a row per sample of each run, and their number of axes after the time axis."""
 
 

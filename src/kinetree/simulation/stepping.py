@@ -312,9 +312,15 @@ class StepFunction:
         options |= {"parameters": parameters, "control": None if tau is not None else options["control"]}
         wrt = ["q0", "qd0", *(["tau"] if tau is not None else []), *(["parameters"] if self._stepping.free else [])]
         found = simulation_derivatives(
-            self._again, given["q"], given["qd"], wrt=wrt, times=[begin[0], begin[0] + self.dt], progress=False,
-            torques=None if tau is None else np.asarray(tau, dtype=float)[..., None, :], **options,
-        )  # fmt: skip
+            self._again,
+            given["q"],
+            given["qd"],
+            wrt=wrt,
+            times=[begin[0], begin[0] + self.dt],
+            progress=False,
+            torques=None if tau is None else np.asarray(tau, dtype=float)[..., None, :],
+            **options,
+        )
         end = {name: found[name][..., -1, :, :] for name in wrt}
         state = np.concatenate([end["q0"], end["qd0"]], axis=-1)
         return StepJacobian(
@@ -399,9 +405,16 @@ def stepper(
     gpu = None if isinstance(found_on, System) else found_on
     system = system if isinstance(system, System) else cast(System, system.system)
     options = {
-        "dt": dt, "substeps": substeps, "control": control, "forces": forces, "passive": passive,
-        "contacts": contacts, "parameters": parameters, "method": method, "loops": loops,
-    }  # fmt: skip
+        "dt": dt,
+        "substeps": substeps,
+        "control": control,
+        "forces": forces,
+        "passive": passive,
+        "contacts": contacts,
+        "parameters": parameters,
+        "method": method,
+        "loops": loops,
+    }
     dt, substeps = positive(dt, "dt"), whole(substeps, "substeps")
     again, system = system, with_contacts(system, contacts)
     mechanism = system.mechanism

@@ -363,7 +363,14 @@ def _arrays(plan: Plan) -> Iterator[tuple[str, DTypeLike, Kept | None, dict[str,
 def _about(plan: Plan, store: Store) -> dict[str, object]:
     # xarray reads quantities as coordinates by this attribute of the CF conventions
     return {
-        "format": FORMAT, "coordinates": " ".join(plan.space.names), **plan.about, "numpy": np.__version__,
-        "kinetree": VERSION, "parts": plan.parts, "runs": store.runs, "shard": store.shard,
-        "dims": dict(plan.space.dims), "units": dict(plan.units),
-    }  # fmt: skip
+        "format": FORMAT,
+        "coordinates": " ".join(plan.space.names),
+        **plan.about,
+        "numpy": np.__version__,
+        "kinetree": VERSION,
+        "parts": plan.parts,
+        "runs": store.runs,
+        "shard": store.shard,
+        "dims": dict(plan.space.dims),
+        "units": dict(plan.units),
+    }

@@ -115,10 +115,17 @@ def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenche
     rates = _ratio(mechanism, [row.rate for row in equations], given["qd"])
     second = [closed.of_acceleration(row, given["qdd"]) for row in equations]
     later = _ratio(mechanism, second, given["qd"], given["qdd"])
-    return made.program("torques", {
-        "tau": tau, "multipliers": multipliers, "missing": missing, "need": [need], "open": [gap, rates, later],
-        "rank": [rank],
-    })  # fmt: skip
+    return made.program(
+        "torques",
+        {
+            "tau": tau,
+            "multipliers": multipliers,
+            "missing": missing,
+            "need": [need],
+            "open": [gap, rates, later],
+            "rank": [rank],
+        },
+    )
 
 
 def loads_program(
@@ -157,10 +164,17 @@ def motion_program(mechanism: Mechanism, held: Held, driven: Held | None, *, for
     if driven is not None:
         torques["tau"], _, _, other, _ = _torques(mechanism, given, driven, forces)
         rank = where(other < rank, other, rank)
-    return made.program("motion", {
-        "q": given["q"], "qd": given["qd"], "qdd": given["qdd"], **torques,
-        "gap": [_gap(mechanism, residual)], "rank": [rank],
-    })  # fmt: skip
+    return made.program(
+        "motion",
+        {
+            "q": given["q"],
+            "qd": given["qd"],
+            "qdd": given["qdd"],
+            **torques,
+            "gap": [_gap(mechanism, residual)],
+            "rank": [rank],
+        },
+    )
 
 
 def _closer(mechanism: Mechanism, given: Given, held: Held, part: object = 1.0) -> tuple[Scalars, Scalars]:

@@ -136,9 +136,10 @@ def flexible_systems(folder: Path) -> Outcome:
     table = (headings, *((name, route, f"{x:.1e}", str(k)) for name, route, x, k in rows))
     file = write_csv(folder / "saha2013_flexible_systems.csv", headings, rows)
     stand_ins = (
-        "the systems: two arms of the library", "their states and accelerations: random numbers",
+        "the systems: two arms of the library",
+        "their states and accelerations: random numbers",
         "the criterion of stability: eigenvalues that are zero without rounding errors",
-    )  # fmt: skip
+    )
     notes = ("[Mohan2009], which compares such eigenvalues, is not among the papers at hand.",)
     return Outcome(checks, (("eigenvalues that should be zero", table),), (file,), notes, stand_ins)
 

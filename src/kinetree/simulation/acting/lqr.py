@@ -86,9 +86,15 @@ class LQR(tables.Displayed):
         Q = weights(Q, len(plant.A), "Q")
         K, cost = gains(plant.A, B, Q, R, discrete=dt is not None, joints=[plant.inputs[k] for k in driven])
         values = {
-            "q": position, "tau": tau, "K": K, "cost": cost, "poles": np.linalg.eigvals(plant.A - B @ K),
-            "plant": plant, "at": at, "driven": driven,
-        }  # fmt: skip
+            "q": position,
+            "tau": tau,
+            "K": K,
+            "cost": cost,
+            "poles": np.linalg.eigvals(plant.A - B @ K),
+            "plant": plant,
+            "at": at,
+            "driven": driven,
+        }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 

@@ -200,8 +200,11 @@ def _names(mechanism: Mechanism) -> str:
 def _rigid(mechanism: Mechanism) -> tuple[Mechanism, list[int], list[int]]:
     """Return the mechanism with rigid joints, and where its coordinates and velocities are measured: at the motors."""
     rigid, known = with_rigid_joints(mechanism), {j.name for j in mechanism.joints}
-    measured = [motor_name(j) if motor_name(j) in known and _is_elastic(mechanism, j.name) else j.name
-                for j in rigid.joints if j.kind != "fixed"]  # fmt: skip
+    measured = [
+        motor_name(j) if motor_name(j) in known and _is_elastic(mechanism, j.name) else j.name
+        for j in rigid.joints
+        if j.kind != "fixed"
+    ]
     q, v = ([k for name in measured for k in entries(mechanism, name, which)] for which in (0, 1))
     return rigid, q, v
 

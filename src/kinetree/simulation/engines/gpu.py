@@ -121,9 +121,16 @@ def in_blocks(
         own = values[rows] if values is not None and values.ndim > 1 else values
         block = replace(whole, failures={}, reached=1, **{name: getattr(whole, name)[rows] for name in ARRAYS})
         run(
-            made, start[0][rows], start[1][rows], times, p.settings, parameters=own, result=block,
-            progress=_part(progress, first, size, count), pace=Pace(growing=False, budget=256.0, look=LOOK, tight=True),
-        )  # fmt: skip
+            made,
+            start[0][rows],
+            start[1][rows],
+            times,
+            p.settings,
+            parameters=own,
+            result=block,
+            progress=_part(progress, first, size, count),
+            pace=Pace(growing=False, budget=256.0, look=LOOK, tight=True),
+        )
         whole.failures |= {first + k: why for k, why in block.failures.items()}
         whole.reached, whole.interrupted = block.reached, block.interrupted
         if block.interrupted:

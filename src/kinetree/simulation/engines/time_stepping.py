@@ -274,9 +274,16 @@ def run_time_steps(problem: Problem, watch: Watch | None, progress: Progress | N
         whole = in_blocks(p, p.device, made, (q0, started(qd0)), progress).with_end()
     else:
         whole = run(
-            made, q0, started(qd0), p.times, p.settings, parameters=p.parameters, threads=p.threads,
-            progress=progress, until=examined,
-        ).with_end()  # fmt: skip
+            made,
+            q0,
+            started(qd0),
+            p.times,
+            p.settings,
+            parameters=p.parameters,
+            threads=p.threads,
+            progress=progress,
+            until=examined,
+        ).with_end()
 
     def complete(ended: Run) -> tuple[Run, Fields]:
         acted = acting_on(p)

@@ -256,9 +256,16 @@ def bands_of(
     )
     shape = (len(found.times), len(found.labels))
     return Bands(
-        column, found.unit, found.labels, found.times, levels, values.reshape(len(levels), *shape),
-        counts.reshape(shape), study.evaluated, study.runs,
-    )  # fmt: skip
+        column,
+        found.unit,
+        found.labels,
+        found.times,
+        levels,
+        values.reshape(len(levels), *shape),
+        counts.reshape(shape),
+        study.evaluated,
+        study.runs,
+    )
 
 
 # --- Columns over time in the store of a study, read shard by shard ---
