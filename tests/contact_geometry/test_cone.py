@@ -108,7 +108,7 @@ def test_the_force_along_a_leg_is_held_to_its_size(inertia) -> None:
     assert max(problem.residuals(f)) < 1e-12
     for part in (1e-2, -1e-3):
         found = max(problem.residuals(f + part * f[0, 0] * weak))
-        assert found > 1e-9, found  # in parts of w |p|: 1e-11 at 1e-9 kg m^2
+        assert found > 1e-9, found  # relative to w |p|: 1e-11 at 1e-9 kg m^2
         assert max(by_kernel(problem, f + part * f[0, 0] * weak)) == pytest.approx(found, rel=1e-6)
 
 

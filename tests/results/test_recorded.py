@@ -1,4 +1,4 @@
-"""Arrays that are computed at their first use: when, how often, and in parts of a run."""
+"""Arrays that are computed at their first use: when, how often, and relative to a run."""
 
 from __future__ import annotations
 

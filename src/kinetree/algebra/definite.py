@@ -55,7 +55,7 @@ class Definite:
 
     def _append_weak(self, tolerances: Sequence[float], sizes: Sequence[float]) -> None:
         """Add the rows again that were not strong, but for those that hardly exceed one left out before."""
-        left: Scalar = 0.0  # the largest pivot that was left out, in parts of the row's size
+        left: Scalar = 0.0  # the largest pivot that was left out, relative to the row's size
         for k, first in enumerate(list(self.inverse)):
             self._append(k, tolerances[k], sizes[k])
             part = self.pivots[-1] * (1.0 / sizes[k])
@@ -69,7 +69,7 @@ class Definite:
 
     @property
     def weakest(self) -> Scalar:
-        """The smallest pivot that takes part, in parts of its row's usual size, and 1 at most."""
+        """The smallest pivot that takes part, relative to its row's usual size, and 1 at most."""
         least: Scalar = 1.0
         for k, pivot, inverse in zip(self.rows, self.pivots, self.inverse, strict=True):
             part = where(inverse > 0.0, pivot * (1.0 / self._sizes[k]), 1.0)

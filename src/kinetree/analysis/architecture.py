@@ -44,7 +44,7 @@ POSITIONS = 60
 WIDEST, NARROWEST = 1.2, 0.01
 """The displacement of driven joints from the assembled position [rad, or lengths], and the least that will do."""
 MET = 1e-9
-"""The size of conditions, in parts of mass, length and their products, at which they count as met."""
+"""The size of conditions, relative to mass, length and their products, at which they count as met."""
 STRICT = 1e9
 """The weight of conditions in a design, against a change of a parameter by its size."""
 

@@ -67,8 +67,7 @@ def misfit(kind: str, size: tuple[float, ...], surface: Surface) -> str:
 
 # --- Pairs of geoms that MuJoCo tests for contact, with their combined friction ---
 #
-# Two geoms may touch if contype of one and conaffinity of the other have a common bit. They may not if their bodies
-# are
+# Two geoms may touch if contype of one and conaffinity of the other have a common bit. They may not if their bodies are
 # welded together, if one body carries the other (unless it is the world), or if <exclude> names them. <pair> adds two
 # geoms with coefficients of its own. Friction and condim are those of the geom of higher priority, else the larger
 # ones.

@@ -25,7 +25,7 @@ from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parts import GROUND, Placement
 
 EXACT = 1e-13
-"""The largest deviation of a pose from that of its DH parameters, in parts of its size: rounding."""
+"""The largest deviation of a pose from that of its DH parameters, relative to its size: rounding."""
 PARALLEL = 1e-9
 """The sine of the angle below which two joint axes are parallel."""
 CONVENTIONS = ("standard", "modified")

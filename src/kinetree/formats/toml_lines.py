@@ -119,8 +119,7 @@ def _words(keys: str) -> tuple[str, ...]:
 #
 # Python's TOML reader takes some ten microseconds per sign of structure, a minute for a rope of 100,000 links. Here,
 # values are read by the JSON reader, which agrees with TOML on numbers, texts without backslash, and lists of them.
-# Text
-# that is not plain is left to Python's reader.
+# Text that is not plain is left to Python's reader.
 
 MAX_LINES = 2_500_000
 """Largest number of lines, and of opening brackets: a rope of 100,000 links has 2.1 million lines, read in seconds."""

@@ -34,8 +34,7 @@ from .topology import depth_order
 
 # --- Bodies given in frames of their own, such as those of a CAD file, moved into the frames of their joints ---
 #
-# A joint with a placement in its child is the place of the child's frame: the equations of a body are about the
-# origin
+# A joint with a placement in its child is the place of the child's frame: the equations of a body are about the origin
 # of its joint. All data in the given frame are moved, and the given frame remains as a named frame.
 
 

@@ -102,10 +102,9 @@ def fingerprint(text: str) -> str:
 
 # --- ES modules as one script, for a page in a single file: each module follows those that it imports ---
 #
-# The modules use a part of the language: `import { a, b as c } from "./file.js";`, `import * as all from
-# "./file.js";`, exports at the declaration (`export const`, `let`, `function`, `async function`, `class`), and
-# `export { a, b };`. They run as they are in browsers and in Node. In the script, each is a function that returns its
-# exports.
+# The modules use a part of the language: `import { a, b as c } from "./file.js";`, `import * as all from "./file.js";`,
+# exports at the declaration (`export const`, `let`, `function`, `async function`, `class`), and `export { a, b };`.
+# They run as they are in browsers and in Node. In the script, each is a function that returns its exports.
 
 IMPORT = re.compile(r'^import\s+(\{[^}]*\}|\*\s+as\s+\w+)\s+from\s+"([^"]+)";\n', re.MULTILINE)
 DECLARED = re.compile(r"^export\s+((?:const|let|class|function\*?|async\s+function)\s+(\w+))", re.MULTILINE)

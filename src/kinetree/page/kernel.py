@@ -36,8 +36,8 @@ from .numerics import loop_closing_kernel, singular_values_kernel
 # --- A mechanism whose numbers are inputs of its functions, so that the reader of a page can change them ---
 #
 # Every number of the page's table becomes a free parameter: masses, centers of mass, inertias and gravity, then
-# lengths,
-# then rotations. The more of them are inputs, the larger the functions are: a page has as many kinds of them as fit.
+# lengths, then rotations. The more of them are inputs, the larger the functions are: a page has as many kinds of them
+# as fit.
 
 INERTIA, LENGTHS, ROTATIONS = "inertia", "lengths", "rotations"
 TIERS = ((INERTIA, LENGTHS, ROTATIONS), (INERTIA, LENGTHS), (INERTIA,))

@@ -28,7 +28,7 @@ from ..model.scales import loop_units
 ORTHOGONAL = 1e-15
 """The cosine of the angle between two columns below which they count as orthogonal: rounding of their dot product."""
 NOTHING = 1e-16
-"""The length of a column, in parts of the norm of A, below which it is rounding error: its direction means nothing, and
+"""The length of a column, relative to the norm of A, below which it is rounding error: its direction means nothing, and
 rotations would turn it for ever."""
 SWEEPS = 60
 """The most rotations of each pair of columns, far more than they take."""

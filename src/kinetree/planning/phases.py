@@ -82,7 +82,7 @@ class PhaseContacts:
 
     @property
     def use(self) -> Numbers:
-        """The largest tangential force of each contact in parts of what friction allows [k]; 0 without friction."""
+        """The largest tangential force of each contact relative to what friction allows [k]; 0 without friction."""
         tangential = np.linalg.norm(self.forces[..., 1:], axis=-1)
         allowed = np.array(self.friction) * self.forces[..., 0]
         return np.where(allowed > 0.0, tangential / np.maximum(allowed, 1e-300), 0.0).max(axis=0, initial=0.0)

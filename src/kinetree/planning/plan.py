@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ..results.trajectory import Trajectory
 
 BEFORE = 1e-9
-"""The time from the end of a phase to the start of the next one, whose velocities differ, in parts of the duration."""
+"""The time from the end of a phase to the start of the next one, whose velocities differ, relative to the duration."""
 PASSES = 12
 """The most meshes that are tried."""
 

@@ -28,8 +28,7 @@ from ..model.mechanism import Mechanism
 # --- Checks that code on disk belongs to this user: owner and permissions of a folder, its files and links ---
 #
 # Anyone who may write such a file determines what this process runs, and a checksum in the file itself is no
-# protection.
-# On Windows the folder of the user's local data is private by its access list, which is not checked here.
+# protection. On Windows the folder of the user's local data is private by its access list, which is not checked here.
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 

@@ -158,10 +158,8 @@ def close_from_locked(
 # --- Nearly redundant equations of loops: they would follow from others except for a small contradiction ---
 #
 # The usual case is a third rod of a parallelogram that is slightly too long. The equations that come first are
-# enforced.
-# The others stay open by the contradiction g, relative to the mechanism's length. Near a singular position the
-# enforced
-# equations become weak: positions are off by g / s and velocities by g / s^2, with s^2 the weakest pivot.
+# enforced. The others stay open by the contradiction g, relative to the mechanism's length. Near a singular position
+# the enforced equations become weak: positions are off by g / s and velocities by g / s^2, with s^2 the weakest pivot.
 # (docs/theory/closed-loops.md)
 
 NEAR = 1e-8

@@ -18,10 +18,8 @@ from ...contact_geometry.cone import OPEN, SLIP, Cones
 # --- Forces in cones by their multipliers: Newton's method on a convex function with one unknown per equation.
 #
 # The smallest f in cones K with A f = b has multipliers y with f = P(A^T y), where P is the projection on K. They are
-# the
-# minimum of |P(A^T y)|^2 / 2 - b . y. With eps |y - y_0|^2 / 2 added, which is small, a minimum always exists: it is
-# that
-# of the augmented Lagrangian, or, with y_0 = 0, of the least squares |b - A f|^2 + eps |f|^2.
+# the minimum of |P(A^T y)|^2 / 2 - b . y. With eps |y - y_0|^2 / 2 added, which is small, a minimum always exists: it
+# is that of the augmented Lagrangian, or, with y_0 = 0, of the least squares |b - A f|^2 + eps |f|^2.
 
 NEWTON = 60
 """The largest number of Newton steps."""
@@ -104,11 +102,9 @@ def _stepped(at: Equations, y, origin, eps, step, gradient) -> tuple[Numbers, np
 
 # --- Least squares on faces of cones: Newton's method from forces near the least |b - A f|, for many states at once.
 #
-# Each contact stays on the face on which it is found: inside of its cone, on the border with f = a (1, mu cos, mu
-# sin),
-# on its ray, or at zero. There the least squares are smooth, and Newton's method with the curvature of the border
-# ends at
-# rounding. Redundant forces change as little as possible.
+# Each contact stays on the face on which it is found: inside of its cone, on the border with f = a (1, mu cos, mu sin),
+# on its ray, or at zero. There the least squares are smooth, and Newton's method with the curvature of the border ends
+# at rounding. Redundant forces change as little as possible.
 
 STEPS = 12
 """The number of Newton steps."""

@@ -39,7 +39,7 @@ BETTER_FRAME = 0.95
 SIGN_MATTERS = 1.02
 """The factor by which a residual must grow for a sign to be known."""
 UNDETERMINED = 1e-4
-"""The least singular value of a joint's scaled columns, in parts of the largest, that is used to try signs."""
+"""The least singular value of a joint's scaled columns, relative to the largest, that is used to try signs."""
 ALIKE, UNLIKE = 0.9, 0.8
 """Correlations of a torque with that of another joint of the model and of its own, by which it seems swapped."""
 NEAR_MODEL = 0.05
@@ -55,7 +55,7 @@ KNOWN_GAIN, MODEL_ERROR, GUESS = 4.0, 0.1, 0.3
 """Deviations by which a gain must differ from zero to be known from the model, the error of the model's torques in
 parts of them, and that of a gain that is taken from other joints."""
 UNKNOWN_RATIO, WEAK_RATIO = 1.0, 0.2
-"""Half widths of the intervals of ratios of gains by the currents alone, in parts of them, from which they count as
+"""Half widths of the intervals of ratios of gains by the currents alone, relative to them, from which they count as
 unknown, and from which the model decides, whose torques count as right to a tenth."""
 INTERVAL = 1.96
 NOISELESS = 1e-9
@@ -119,7 +119,7 @@ def found_delays(rows: Sequence[Rows], gains: Numbers, longest: float, step: flo
 
 @dataclass(frozen=True)
 class Ratios:
-    """Gains in parts of that of a `reference` joint [m], and the half widths of their 95 % intervals in parts of them.
+    """Gains relative to that of a `reference` joint [m], and the half widths of their 95 % intervals relative to them.
 
     `widths` are those of the estimate, in which the model's torques count as right to a tenth; `alone` are those by
     the currents without the model.

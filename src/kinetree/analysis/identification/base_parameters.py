@@ -47,7 +47,7 @@ class BaseParameters(Displayed):
 
     `names` [p] and `units` [p] are those of all parameters pi, and `kept` [b] the indices of those whose columns are
     independent. `matrix` K [b, p] has the groupings, and `values` [b] are K pi for the mechanism as it is described.
-    `singular_values` [p] are those of the scaled columns of random states, in parts of the largest; `columns` and
+    `singular_values` [p] are those of the scaled columns of random states, relative to the largest; `columns` and
     `actuated` are the options with which the regressor is called. `formulas` are the groupings with the lengths of the
     mechanism as symbols, if these were asked for.
     """

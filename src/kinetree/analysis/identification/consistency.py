@@ -27,7 +27,7 @@ from ...dynamics.regressor import COUNT
 from ...errors import InputError, unknown_name
 
 PRIOR, FAINTEST = 1e-3, 1e-5
-"""The weight of a difference from the model's parameters, in parts of their sizes, against one standard deviation; and
+"""The weight of a difference from the model's parameters, relative to their sizes, against one standard deviation; and
 the least one against the largest weight of data, below which it would be rounding."""
 LEAST = 1e-6
 """The least eigenvalue of a pseudo-inertia in units of the body's mass and size, so that masses are above zero."""
@@ -76,7 +76,7 @@ def parameters_of(P: Any) -> Numbers:
 
 
 def margins(pi: Numbers, bodies: int) -> Numbers:
-    """Return the least eigenvalue of each body's pseudo-inertia, in parts of its largest; negative: impossible."""
+    """Return the least eigenvalue of each body's pseudo-inertia, relative to its largest; negative: impossible."""
     values = np.linalg.eigvalsh(pseudo_inertia(pi[: COUNT * bodies].reshape(bodies, COUNT)))
     return values[:, 0] / np.maximum(np.abs(values).max(axis=-1), 1e-300)
 

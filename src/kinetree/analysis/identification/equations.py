@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 ORDER = 6
 """The order of the low-pass filter, which runs forward and backward: it leaves 1 - 2e-5 at 0.4 of the cutoff."""
 ABOVE_NOISE = 10.0
-"""The amplitude of a signal, in parts of the median amplitude of its noise, up to which frequencies are kept."""
+"""The amplitude of a signal, relative to the median amplitude of its noise, up to which frequencies are kept."""
 MEDIAN = 0.83
-"""The median amplitude of white noise in parts of the root of its mean power."""
+"""The median amplitude of white noise relative to the root of its mean power."""
 MARGIN = 2.5
-"""The chosen cutoff in parts of the highest frequency above the noise, so that the filter keeps the motion."""
+"""The chosen cutoff relative to the highest frequency above the noise, so that the filter keeps the motion."""
 NYQUIST = 0.8
-"""The largest cutoff, in parts of half the sampling rate."""
+"""The largest cutoff, relative to half the sampling rate."""
 
 
 def low_pass(x: Numbers, rate: float, cutoff: float) -> Numbers:
@@ -104,11 +104,11 @@ class Shifted:
 # --- Equations of the pieces of a recording ---
 
 QUICKER = 4.0
-"""The cutoff of torques in parts of that of positions: products and friction have higher frequencies than motions."""
+"""The cutoff of torques relative to that of positions: products and friction have higher frequencies than motions."""
 FINER = 6.0
-"""The rate of regressors before they are filtered, in parts of the cutoff of torques."""
+"""The rate of regressors before they are filtered, relative to the cutoff of torques."""
 APART = 1.8
-"""The rate of equations in parts of the cutoff of torques: filtered noise has almost independent samples then."""
+"""The rate of equations relative to the cutoff of torques: filtered noise has almost independent samples then."""
 EDGE = 1.0
 """The part of a piece that is left out at both ends, where filters start and end, in periods of the cutoff."""
 REST, REST_TIME = 0.005, 0.15

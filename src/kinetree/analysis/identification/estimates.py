@@ -17,12 +17,12 @@ METHODS = ("ols", "wls", "irls")
 HUBER = 1.345
 """The residual, in deviations, above which its weight falls: without outliers, deviations grow by 2.5 %."""
 HOLDING = 1e-4
-"""The weight of the model's parameters where the motion does not determine them, in parts of the size of columns."""
+"""The weight of the model's parameters where the motion does not determine them, relative to the size of columns."""
 ROUNDS = 50
 SETTLED = 1e-6
-"""The change of weights, in parts of them, at which reweighting ends."""
+"""The change of weights, relative to them, at which reweighting ends."""
 UNKNOWN = 1e-7
-"""The least singular value of scaled columns, in parts of the largest, of parameters that data determine."""
+"""The least singular value of scaled columns, relative to the largest, of parameters that data determine."""
 NOISELESS = 1e-11
 """Residuals below this part of the torques are rounding errors, which have no weights of their own."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 1.959963984540054
 """The half width of the 95 % interval of a normal distribution, in standard deviations."""
 POOR_FIT = 0.2
-"""The residual of held-out torques, in parts of them, above which a model counts as not validated."""
+"""The residual of held-out torques, relative to them, above which a model counts as not validated."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class Identification(Displayed):
 
     @property
     def margins(self) -> Numbers:
-        """The least eigenvalue of each body's pseudo-inertia, in parts of its largest: negative if impossible."""
+        """The least eigenvalue of each body's pseudo-inertia, relative to its largest: negative if impossible."""
         return margins(self.parameters, len(self.system.bodies))
 
     @property
     def relative_residuals(self) -> Numbers:
-        """The root of the mean square of held-out residuals of each joint, in parts of that of its torques [m]."""
+        """The root of the mean square of held-out residuals of each joint, relative to that of its torques [m]."""
         return relative_residuals(self.validation or self.training)
 
     @property
@@ -174,7 +174,7 @@ class Identification(Displayed):
 
 
 def relative_residuals(fits: Sequence[Fit]) -> Numbers:
-    """Return root mean squares of residuals by joint, in parts of those of the torques [m]."""
+    """Return root mean squares of residuals by joint, relative to those of the torques [m]."""
     use = np.concatenate([f.use for f in fits])
     measured = np.concatenate([f.measured for f in fits]) * use
     residual = np.concatenate([f.residual for f in fits]) * use

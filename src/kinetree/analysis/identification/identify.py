@@ -270,7 +270,7 @@ def _estimated_gains(
     if found.ratios is not None and (weak := found.ratios.weak()):
         findings.append(
             f"the log alone does not determine the gains of {', '.join(labels[k] for k in weak)}: they rest on the "
-            "masses of the model, and so do torques of these joints in N m, but not residuals in parts of them"
+            "masses of the model, and so do torques of these joints in N m, but not residuals relative to them"
         )
     return found
 

@@ -375,7 +375,7 @@ def _rates(t: Numbers, q: Numbers) -> Numbers:
 
 
 def _slopes(t: Numbers, q: Numbers, qd: Numbers) -> Numbers:
-    """Return measured velocities in parts of the rates of positions, by joint."""
+    """Return measured velocities relative to the rates of positions, by joint."""
     rates = _rates(t, q)
     return np.nansum(rates * qd, axis=0) / np.maximum(np.nansum(rates * rates, axis=0), 1e-300)
 

@@ -24,7 +24,7 @@ BRIDGED = 4.0
 SHORTEST = 40
 """The fewest samples of a piece; shorter ones are left out."""
 UNEVEN = 0.01
-"""The largest deviation of a time step from their median, in parts of it, for steps that count as even."""
+"""The largest deviation of a time step from their median, relative to it, for steps that count as even."""
 
 COARSE = 0.3
 """The part of repeated times above which times are coarse, and are spread evenly."""
@@ -36,7 +36,7 @@ are sorted by time."""
 HELD = 0.7
 """The part of intervals between changes of positions that have the usual length, in a log that repeats its rows."""
 WINDOW, SPIKE, LEAST_SPIKE = 7, 15.0, {"q": 0.03, "tau": 0.25, "current": 0.25}
-"""Rows of the running median; the distance from it of a spike, in deviations, and in parts of the range of a signal:
+"""Rows of the running median; the distance from it of a spike, in deviations, and relative to the range of a signal:
 friction makes steps of torques."""
 
 

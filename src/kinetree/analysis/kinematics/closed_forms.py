@@ -98,12 +98,9 @@ def feet(a: Screw, b: Screw) -> tuple[Any, Any]:
 # --- All positions of three joints that bring a point to another: two rotations, then a rotation or a translation.
 #
 # The distances of the point from axis 1 and along it do not change by joint 1, and those about axis 2 do not by joint
-# 2.
-# With x the point after joints 3 and 2, relative to axis 2, both conditions of axis 1 are linear in its two
-# components
-# perpendicular to axis 2. Their known length gives a polynomial for joint 3, of degree 4 in exp(i q3) or in q3. Where
-# the
-# axes 1 and 2 are parallel or intersect, one of the conditions alone determines joint 3.
+# 2. With x the point after joints 3 and 2, relative to axis 2, both conditions of axis 1 are linear in its two
+# components perpendicular to axis 2. Their known length gives a polynomial for joint 3, of degree 4 in exp(i q3) or in
+# q3. Where the axes 1 and 2 are parallel or intersect, one of the conditions alone determines joint 3.
 
 PARALLEL = 1e-9
 """The sine of the angle, and the distance in characteristic lengths, below which axes are parallel or intersect."""

@@ -277,8 +277,8 @@ class PoseSearch:
 # --- Last steps toward targets near singular positions, by Newton's method with singular values ---
 #
 # There the native search advances slowly: the error grows off a curved path along which it is small, and normal
-# equations
-# lose half of the digits. Steps of Newton's method may increase the error for a while. The best position is returned.
+# equations lose half of the digits. Steps of Newton's method may increase the error for a while. The best position is
+# returned.
 
 NEAR = 1e-3
 """Half the squared error from which the steps start: farther away, the native search has found a local minimum."""

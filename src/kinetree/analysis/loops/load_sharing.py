@@ -179,8 +179,7 @@ def _at(wrench: Numbers, place: Numbers, point: Numbers, axes: Numbers) -> Numbe
 # --- Loads of many designs of a closed mechanism along one motion, where all designs have the same geometry ---
 #
 # The loads are then linear in the forces of each design, with matrices that depend on the position alone. They are
-# computed once for all designs: W = M1 W0 + M2 (needed torque - acting torque), where W0 are the reactions of the
-# tree
+# computed once for all designs: W = M1 W0 + M2 (needed torque - acting torque), where W0 are the reactions of the tree
 # for the motion.
 
 

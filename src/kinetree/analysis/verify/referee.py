@@ -184,10 +184,9 @@ def _pinocchio_of_closed(mechanism: Mechanism) -> Solve:
 
 # --- Upper bounds of torques, the scale for their rounding errors ---
 #
-# By the Cauchy-Schwarz inequality, masses dm with accelerations a cause a torque on axis k of at most
-# sqrt(I_kk) sqrt(sum of a^2 dm). It is reached if all mass points act in the same direction. Where contributions
-# cancel,
-# as those of gravity about a vertical axis, the torque itself is only rounding and is no scale.
+# By the Cauchy-Schwarz inequality, masses dm with accelerations a cause a torque on axis k of at most sqrt(I_kk)
+# sqrt(sum of a^2 dm). It is reached if all mass points act in the same direction. Where contributions cancel, as those
+# of gravity about a vertical axis, the torque itself is only rounding and is no scale.
 
 
 def torque_scale(

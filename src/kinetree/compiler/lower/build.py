@@ -101,8 +101,7 @@ class ClosedTree(Tree):
 
 # --- Algorithms with the forces of the mechanism itself: its force elements, and damping and friction of its joints.
 #
-# They act by wrenches on bodies and by torques in joints. What they contribute in a joint, its drive does not have
-# to.
+# They act by wrenches on bodies and by torques in joints. What they contribute in a joint, its drive does not have to.
 
 TORQUES = ("tau", "h", "g")
 """The names of outputs that are torques of drives."""

@@ -23,8 +23,7 @@ from ...model.mechanism import Mechanism, resolve_parts
 
 # --- Common normals of joint axes, for the frames of Denavit and Hartenberg; for one body or for arrays of bodies.
 #
-# z is the axis of a joint and d that of the child's joint, both of unit length in the body's frame. `arm` is the
-# vector
+# z is the axis of a joint and d that of the child's joint, both of unit length in the body's frame. `arm` is the vector
 # from the body's joint to the child's. Vectors are arrays [..., 3].
 
 CROSSING = 1e-6

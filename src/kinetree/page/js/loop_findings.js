@@ -8,7 +8,7 @@ import { short } from "./units.js";
 
 const NEIGHBORS = 8;
 const AWAY = 0.35; // [rad, sizes of the mechanism] to the neighbors
-const LENGTHS = [1, 1, 1, 0.2, 0.2, 0.2]; // in parts of a step, by which a motion is found to go on or to end
+const LENGTHS = [1, 1, 1, 0.2, 0.2, 0.2]; // relative to a step, by which a motion is found to go on or to end
 
 const listed = (names) =>
   names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;

@@ -50,7 +50,7 @@ export function isRedundant(app, frame, isPose) {
 const chainJoints = (model, body) =>
   body < 0 ? 0 : model.joints[body].v[1] - model.joints[body].v[0] + chainJoints(model, model.bodies[body].parent);
 
-// Singular values of the rows of J [6, nv] from `first` on, with translations in parts of the size of the mechanism;
+// Singular values of the rows of J [6, nv] from `first` on, with translations relative to the size of the mechanism;
 // `right` are directions of the rows.
 function decomposed({ kernel, model, data }, J, first) {
   const { nv } = model;

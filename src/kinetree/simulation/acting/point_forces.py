@@ -192,8 +192,7 @@ def _known(now: Instant, body: str, who: Where) -> None:
 
 # --- Ground as a spring and a damper: a compiled force for feet, with friction that is smooth at rest ---
 #
-# The law is that of ReDySim's legged robots: a spring and a damper along the normal, and pseudo-Coulomb friction.
-# Feet
+# The law is that of ReDySim's legged robots: a spring and a damper along the normal, and pseudo-Coulomb friction. Feet
 # sink in by their load over the stiffness, and creep where friction holds them. Hard contact without either is
 # `Contact`.
 

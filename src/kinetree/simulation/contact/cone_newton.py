@@ -230,17 +230,14 @@ def any_of(masks) -> Value:
 # --- Proximal steps for cone problems in lanes whose contacts are redundant and almost contradict each other ---
 #
 # Four corners of a box that rocks by a hair cannot all stick: their velocities contradict each other in the eighth
-# digit.
-# One of them slips, and the impulses that have no effect on the motion decide which one: they grow until its friction
-# is
-# used up. A proximal step adds a compliance to each contact, which is that of a spring unloaded at impulses z:
+# digit. One of them slips, and the impulses that have no effect on the motion decide which one: they grow until its
+# friction is used up. A proximal step adds a compliance to each contact, which is that of a spring unloaded at impulses
+# z:
 #
 #     p = the point of the cone of y nearest to y = z - (r / s) u,    u = W p + b
 #
-# with s the `softness`, relative to the mean compliance 1 / r. Newton's method solves it where s is not too small.
-# Its
-# solution is the next z, and s becomes smaller with each one. A fixed point, p = z, solves the problem without
-# springs.
+# with s the `softness`, relative to the mean compliance 1 / r. Newton's method solves it where s is not too small. Its
+# solution is the next z, and s becomes smaller with each one. A fixed point, p = z, solves the problem without springs.
 # Where Newton's method fails, z remains and s grows.
 
 FIRST, SOFTEST = 1e-3, 1.0

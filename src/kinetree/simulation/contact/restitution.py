@@ -58,8 +58,7 @@ def expands(laws: Contact) -> bool:
 #     compression                  c:  W c + b,         along normals at least min(u, 0)
 #     expansion                    x:  W (c + x) + b,   along normals at least u, with x_n >= e a_n
 #
-# The impulses of the step are c + x. In the last problem, x_n = e a_n + p_n: p are impulses as usual, b is replaced
-# by
+# The impulses of the step are c + x. In the last problem, x_n = e a_n + p_n: p are impulses as usual, b is replaced by
 # W (c + e a_n) + b, and the disc of friction has the radius mu p_n + mu e a_n, the last term being its `grip`.
 #
 # Differs from the papers: x_n is at least e times the impulses that stop the arrival, instead of those of
@@ -67,12 +66,10 @@ def expands(laws: Contact) -> bool:
 # which contain the forces of the step. A ball on a surface then leaves with e |v|, as by Newton's law; otherwise each
 # elastic bounce would add the velocity of gravity in a step. For short steps a and c are the same.
 #
-# With a = c and 0 <= e <= 1 the kinetic energy does not grow. Without friction, x has the least energy of all
-# impulses
+# With a = c and 0 <= e <= 1 the kinetic energy does not grow. Without friction, x has the least energy of all impulses
 # with x_n >= e a_n. One of them is x = a, which gives the energy before the impact. With friction and equal e, it
-# becomes
-# smaller by (1 - e^2) a W a / 2 at least: see docs/theory/contact.md. With friction and unequal e it might grow: see
-# restitution.py.
+# becomes smaller by (1 - e^2) a W a / 2 at least: see docs/theory/contact.md. With friction and unequal e it might
+# grow: see restitution.py.
 
 EXPANSION, STRIKES = "expansion", "strikes"
 """The names of the restitution by Poisson's law of each contact that touches in this step, zero for others, and of a

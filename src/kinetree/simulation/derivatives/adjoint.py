@@ -166,8 +166,7 @@ class FixedPath:
 
 # --- The path of an adaptive method: each run of a batch has its own accepted steps, which end at the output times.
 #
-# Backward, the lengths of the steps are held fixed: the derivative is that of the accepted steps, not of their
-# choice.
+# Backward, the lengths of the steps are held fixed: the derivative is that of the accepted steps, not of their choice.
 # Accepted steps are kept as long as they fit into memory. Others are computed again from the state before them.
 
 FEW, MANY = 16, 1024

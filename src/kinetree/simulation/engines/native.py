@@ -24,8 +24,7 @@ from .pieces import Pace
 
 # --- Detection of stiff runs: stability, instead of the required accuracy, bounds the steps of an explicit method.
 #
-# An explicit method is stable up to a step h for which h |lambda| reaches a bound that depends on the method; lambda
-# is
+# An explicit method is stable up to a step h for which h |lambda| reaches a bound that depends on the method; lambda is
 # the largest eigenvalue of the rates. If the steps stay near this bound and are very many, an implicit method is
 # faster.
 

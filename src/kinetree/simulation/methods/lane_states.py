@@ -180,8 +180,7 @@ def builder_of(name: str, program: Program, closing: Program | None) -> Builder:
 # --- Linear equations of lanes: a matrix per lane is factored once, then solved for several right-hand sides ---
 #
 # The rows are exchanged where a pivot is small in its column, for every lane separately. Exchanges that no lane
-# requires
-# are skipped. They do not change the numbers of other lanes.
+# requires are skipped. They do not change the numbers of other lanes.
 
 PREFERENCE = 10.0
 """An entry becomes a pivot instead of the one on the diagonal if it is larger by this factor. Fewer rows are exchanged
@@ -285,8 +284,7 @@ class LaneSolver:
 #
 # A kernel is a function (q0, qd0[, parameters], times, *settings) -> (q, qd, q_end, qd_end, report). q and qd are the
 # states at the times, NaN at those that were not reached. q_end and qd_end are the state where the call stopped.
-# Another
-# call continues from this state, with settings from the report, and gives the same bits as one long call.
+# Another call continues from this state, with settings from the report, and gives the same bits as one long call.
 
 
 class RunsOfLanes(LaneStates):

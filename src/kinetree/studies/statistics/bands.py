@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 # --- Exact quantiles of columns that are larger than memory, from a few passes over blocks of rows ---
 #
 # A first pass takes a random sample of every column. The sampled values divide the column into intervals with about
-# equal numbers of values. A second pass counts the values of each interval, which shows the intervals that contain
-# the
+# equal numbers of values. A second pass counts the values of each interval, which shows the intervals that contain the
 # wanted order statistics. A third pass collects the values of these intervals alone, a small part of all. Sampling
 # affects the amount of work, never the result.
 
