@@ -8,7 +8,11 @@ import pytest
 import everyday
 import kinetree as kt
 from closed_mechanisms import DRIVES, library_state
+from kinetree.analysis.loops.actuation import driven_dofs, native_torques
+from kinetree.analysis.loops.constraints import ActingForces
+from kinetree.analysis.loops.tolerances import CONSISTENT
 from kinetree.errors import InputError, UnknownNameError
+from same_bits import assert_same_bits
 from tolerance import assert_close
 
 
@@ -209,3 +213,25 @@ def test_torques_that_vanish_are_not_missing():
     push = np.zeros((3, 6))
     push[2, 3:] = 1e-9  # on the slider, at which the crank has no hold
     assert not arm.actuation(q, rest, rest, "crank", wrenches=push).achieved
+
+
+def test_samples_have_their_bits_beside_others_of_the_general_route():
+    """Put a state that loops fit only roughly into a batch: the others keep the bits that they have alone."""
+    arm = kt.load("four_bar")
+    q, qd = arm.random_state(5, (4,))
+    qdd = arm.consistent_accelerations(q, qd, {"crank": [0.3, -0.2, 0.9, 0.4]})
+    qd[2] *= 1.0 + np.array([0.5, -0.5, 0.5]) * CONSISTENT
+    w = np.random.default_rng(2).normal(size=(4, len(arm.bodies), 6))
+    made = native_torques(ActingForces.of(arm, w, True, None), q, qd, qdd, driven_dofs(arm, "crank"), CONSISTENT)
+    assert made is not None and made.good.tolist() == [True, True, False, True]
+    states = (q, qd, qdd)
+    found, forces = arm.actuation(*states, "crank", wrenches=w), arm.loads(q, qd, qdd=qdd, actuated="crank", wrenches=w)
+    tau = arm.inverse_dynamics(*states, actuated="crank", wrenches=w)
+    for k in range(4):
+        one = [x[k] for x in states]
+        alone = arm.actuation(*one, "crank", wrenches=w[k])
+        assert_same_bits((found.tau[k], found.multipliers[k], found.residual[k]),
+                         (alone.tau, alone.multipliers, alone.residual))  # fmt: skip
+        assert_same_bits(tau[k], arm.inverse_dynamics(*one, actuated="crank", wrenches=w[k]))
+        carried = arm.loads(one[0], one[1], qdd=one[2], actuated="crank", wrenches=w[k])
+        assert_same_bits((forces.joints[k], forces.cuts[k]), (carried.joints, carried.cuts))

@@ -6,9 +6,9 @@ S tau_a + J^T lambda = I qdd + h: passive joints have no torque, only the loops 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,18 +39,19 @@ MISSING = 1e-11
 
 @dataclass(frozen=True)
 class NativeTorques:
-    """Torques and multipliers of all samples of states of a leading shape."""
+    """Torques and multipliers of states of a leading shape, and which are `good`: others take the general route."""
 
     samples: Samples
     tau: Numbers
     multipliers: Numbers
     residual: Numbers
+    good: Mask
 
 
 def native_torques(
     acting: ActingForces, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, driven: list[int], tol: float
 ) -> NativeTorques | None:
-    """Return the torques of driven degrees of freedom; None if a state requires the general route, or its error."""
+    """Return the torques of driven degrees of freedom; None if all states require the general route, or its error."""
     system = acting.system
     native = NativeLoops.of(system, driven)
     if not native.determined or (system.mechanism.free_parameters and closing_pattern(system.mechanism).redundant):
@@ -60,6 +61,7 @@ def native_torques(
         return None
     shapes = (system.nv, len(system.closures), system.nv)
     tau, multipliers, residual = (np.empty((prod(samples.lead), n)) for n in shapes)
+    good = np.zeros(len(tau), dtype=bool)
     for piece in samples.pieces():
         arrays = [piece.array(name) for name in ("q", "qd", "qdd")]
         more = _wrenches(piece.array("wrenches"), len(system.bodies))
@@ -71,10 +73,12 @@ def native_torques(
             out=out,
         )
         missing = np.abs(out[2]).max(axis=-1, initial=0.0)
-        good = (rank[:, 0] == native.passive) & (opens <= CLEAR * tol).all(axis=-1) & (missing <= MISSING * need[:, 0])
-        if not good.all():
-            return None
-    return NativeTorques(samples, *(x.reshape(*samples.lead, x.shape[-1]) for x in (tau, multipliers, residual)))
+        closed = (rank[:, 0] == native.passive) & (opens <= CLEAR * tol).all(axis=-1)
+        good[piece.rows] = closed & (missing <= MISSING * need[:, 0])
+    if good.size and not good.any():
+        return None
+    tau, multipliers, residual = (x.reshape(*samples.lead, x.shape[-1]) for x in (tau, multipliers, residual))
+    return NativeTorques(samples, tau, multipliers, residual, good.reshape(samples.lead))
 
 
 def native_loads(
@@ -263,7 +267,8 @@ def actuation(
     mechanism = system.mechanism
     acting = ActingForces.of(system, wrenches, forces, parameters)
     driven = driven_dofs(system, actuated)
-    if weights is None and (quick := _quick(acting, q, qd, qdd, driven, tol, share)) is not None:
+    made = None if weights is not None else native_torques(acting, q, qd, qdd, driven, tol)
+    if made is not None and made.good.all() and (quick := _quick(acting, made, driven, share)) is not None:
         return quick
     need = np.asarray(acting.torques(q, qd, qdd), dtype=float)
     lead = need.shape[:-1]
@@ -279,7 +284,7 @@ def actuation(
     if (at.rank < at.J.shape[-2]).any():
         T = transmission(mechanism, acting.poses(q), acting.parameters)
         multipliers = share_loads(mechanism, at, T, acting.carried(T, q, qd, qdd, multipliers), multipliers, share)
-    return Actuation(
+    found = Actuation(
         tau,
         multipliers,
         residual,
@@ -291,6 +296,12 @@ def actuation(
         missing <= ROUNDING * whole + NOISE * _passed_on(acting, at, q, qd, qdd),
         *_names(mechanism),
     )
+    if made is None or made.good.all():
+        return found
+    good, own = made.good, acting.of_samples(made.good)
+    return replace_samples(
+        found, good, actuation(system, q[good], qd[good], qdd[good], actuated, share=share, tol=tol, **own)
+    )
 
 
 def actuated_torques(
@@ -300,7 +311,7 @@ def actuated_torques(
     if not set(options) - set(ACTING):
         acting = ActingForces.of(system, *(options.get(name, default) for name, default in ACTING.items()))
         quick = native_torques(acting, q, qd, qdd, driven_dofs(system, actuated), CONSISTENT)
-        if quick is not None:
+        if quick is not None and quick.good.all():
             return quick.tau
     found = actuation(system, q, qd, qdd, actuated, **options)
     if not found.achieved.all():
@@ -315,20 +326,9 @@ def actuated_torques(
     return found.tau
 
 
-def _quick(
-    acting: ActingForces,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    driven: list[int],
-    tol: float,
-    share: Share | None,
-) -> Actuation | None:
-    """Return the torques of as many actuators as degrees of freedom by native code; None if it does not apply."""
+def _quick(acting: ActingForces, found: NativeTorques, driven: list[int], share: Share | None) -> Actuation | None:
+    """Return the torques of as many actuators as degrees of freedom; None if their multipliers are not unique."""
     system, m = acting.system, acting.system.mechanism
-    found = native_torques(acting, q, qd, qdd, driven, tol)
-    if found is None:
-        return None
     lead, multipliers, idle = found.tau.shape[:-1], found.multipliers, idle_equations(system)
     if idle or closing_pattern(m).redundant:
         loads = native_loads(acting, found, share)
@@ -348,6 +348,22 @@ def _quick(
         np.ones(lead, dtype=bool),
         *_names(m),
     )
+
+
+R = TypeVar("R")
+
+
+def replace_samples(found: R, good: Mask, native: R) -> R:
+    """Return a result in which some samples have the numbers, hence the bits, of native code.
+
+    A sample has so the same bits in every batch, whichever route the others take.
+    """
+    arrays = {}
+    for f in fields(found):  # pyright: ignore[reportArgumentType]
+        if isinstance(x := getattr(found, f.name), np.ndarray):
+            arrays[f.name] = np.array(x)
+            arrays[f.name][good] = getattr(native, f.name)
+    return replace(found, **arrays)  # pyright: ignore[reportArgumentType]
 
 
 def _passed_on(acting: ActingForces, at: Split, q: Numbers, qd: Numbers, qdd: Numbers) -> Numbers:

@@ -190,6 +190,15 @@ class ActingForces:
             return self
         return replace(self, parameters=np.broadcast_to(self.parameters, (*lead, self.parameters.shape[-1])))
 
+    def of_samples(self, which: NDArray[np.bool_]) -> dict[str, Any]:
+        """Return what acts on some of the samples of a leading shape, as options of functions of states."""
+        w, own = self.wrenches, self.spread(which.shape).parameters
+        return {
+            "wrenches": None if w is None else np.broadcast_to(w, (*which.shape, *np.shape(w)[-2:]))[which],
+            "forces": self.forces,
+            "parameters": None if own is None else own[which],
+        }
+
     def torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Numbers:
         """Return the torques of a motion with every joint driven, [..., nv]."""
         return self.system.tree.inverse_dynamics(q, qd, qdd, **self.options)

@@ -16,7 +16,7 @@ from ...errors import InputError, unknown_name
 from ...model.mechanism import Mechanism, Named, kept_with_mechanism, resolve_parts
 from ...model.parts import Placement
 from ...runtime.compiled import CompiledMechanism
-from .actuation import PART, actuation, driven_dofs, native_loads, native_torques
+from .actuation import PART, NativeTorques, actuation, driven_dofs, native_loads, native_torques, replace_samples
 from .constraints import ActingForces, Split, require_closed, singular_split
 from .load_sharing import Share, share_loads, transmission
 from .samples import frame_pose, values_of
@@ -149,7 +149,8 @@ def loads(
     if actuated is None and system.closures:
         raise InputError("a motion qdd of a closed mechanism needs actuated=[...]: the joints that drive it")
     names = [j.name for j in system.joints] if actuated is None else actuated
-    if (quick := _quick(acting, q, qd, qdd, names, tol, share)) is not None:
+    native = native_torques(acting, q, qd, qdd, driven_dofs(system, names), tol)
+    if native is not None and native.good.all() and (quick := _quick(acting, native, q, qdd, share)) is not None:
         return quick
     found = actuation(
         system, q, qd, qdd, names, share=share, wrenches=wrenches, forces=forces, parameters=parameters, tol=tol
@@ -161,7 +162,12 @@ def loads(
     T = transmission(system.mechanism, acting.poses(at), acting.parameters)
     carried = acting.carried(T, at, speed, made, found.multipliers)
     settled = _settled(singular_split(system, at, acting.parameters), T)
-    return _loads(acting, at, settled, carried, found.multipliers, made, torques)
+    whole = _loads(acting, at, settled, carried, found.multipliers, made, torques)
+    if native is None or native.good.all():
+        return whole
+    good, own = native.good, acting.of_samples(native.good)
+    some = loads(system, at[good], speed[good], qdd=made[good], actuated=names, share=share, tol=tol, **own)
+    return replace_samples(whole, good, some)
 
 
 def _under_torques(
@@ -194,19 +200,10 @@ def _over(lead: tuple[int, ...], x: Numbers) -> Numbers:
     return x if x.shape[:-1] == lead else np.broadcast_to(x, (*lead, x.shape[-1]))
 
 
-def _quick(
-    acting: ActingForces,
-    q: Numbers,
-    qd: Numbers,
-    qdd: ArrayLike,
-    actuated: str | Iterable[str],
-    tol: float,
-    share: Share | None,
-) -> Loads | None:
-    """Return the loads of as many actuators as degrees of freedom by native code; None if it does not apply."""
-    made = native_torques(acting, q, qd, qdd, driven_dofs(acting.system, actuated), tol)
-    found = None if made is None else native_loads(acting, made, share)
-    if made is None or found is None:
+def _quick(acting: ActingForces, made: NativeTorques, q: Numbers, qdd: ArrayLike, share: Share | None) -> Loads | None:
+    """Return the loads of as many actuators as degrees of freedom; None if native code does not share them."""
+    found = native_loads(acting, made, share)
+    if found is None:
         return None
     q, motion = (_over(made.tau.shape[:-1], np.asarray(x, dtype=float)) for x in (q, qdd))
     wrenches, multipliers, unique = found
