@@ -157,7 +157,7 @@ def tables() -> dict[str, Any]:
 def _urdf(arm: kt.System) -> str:
     """Return URDF with numbers, also of a robot with armatures, which the page leaves out."""
     joints = tuple(replace(j, armature=()) for j in arm.joints)
-    return write_urdf(replace(arm.mechanism, joints=joints))
+    return write_urdf(replace(arm.mechanism, joints=joints))[0]
 
 
 def kernels() -> dict[str, Any]:
