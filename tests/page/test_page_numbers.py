@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -155,9 +156,9 @@ def tables() -> dict[str, Any]:
 
 
 def _urdf(arm: kt.System) -> str:
-    """Return URDF with numbers, also of a robot with armatures, which the page leaves out."""
+    """Return URDF with numbers, also of a robot with armatures, which the page leaves out, as it does comments."""
     joints = tuple(replace(j, armature=()) for j in arm.joints)
-    return write_urdf(replace(arm.mechanism, joints=joints))[0]
+    return re.sub(r"<!--.*?-->\n?", "", write_urdf(replace(arm.mechanism, joints=joints))[0], flags=re.DOTALL)
 
 
 def kernels() -> dict[str, Any]:
