@@ -93,6 +93,7 @@ def test_texts_and_escapes():
     ('<link name="${1/0}"/>', "the formula '1/0' has no value"),
     ('<link name="${9**9**9**9}"/>', "has no value"),
     ('<link name="${\'x\' * 9999999}"/>', "has no value"),
+    ('<link name="${round(1, -9999999999)}"/>', "has no value"),
     ('<link name="${1 +}"/>', "cannot be read"),
     ('<link name="$(eval 1)"/>', r"\$\(eval 1\) is not supported"),
     ('<link name="$(arg none)"/>', "no argument 'none'"),
@@ -114,6 +115,16 @@ def test_what_is_wrong_or_not_supported_is_named(inside, message):
     with pytest.raises(ModelError, match=message) as error:
         expanded(PLAIN.format(inside.replace("{", "{").replace("}", "}")))
     assert error.value.remedy
+
+
+@pytest.mark.parametrize("root", [
+    '<xacro:property name="a" value="1"/>',
+    '<xacro:if value="1"><robot name="r"/><robot name="s"/></xacro:if>',
+])  # fmt: skip
+def test_a_directive_is_no_robot(root):
+    """Refuse a file whose outermost element is one of xacro."""
+    with pytest.raises(ModelError, match="the root element is a directive of xacro; put it into a <robot>"):
+        expanded(root)
 
 
 def test_doubling_is_bounded():

@@ -236,6 +236,7 @@ class _Reading:
                 raise unknown_name("link or frame", name, [*self.links, *self.nodes], **place)
             seen.add(name)
             name = self.attached[name]
+        self.attached.update(dict.fromkeys(seen, name))  # long chains are followed once
         return name
 
     def node(self, name: str, element: Element) -> _Node:

@@ -41,7 +41,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "min": min,
     "max": max,
-    "round": round,
+    "round": lambda x, digits=0: _rounded(x, digits),
     "int": int,
     "float": float,
     "str": str,
@@ -129,6 +129,8 @@ def expand_xacro(
     given = dict(arguments or {})
     work = _Expansion(source, path, [Path(r) for r in roots], {key: str(x) for key, x in given.items()})
     scope = Scope()
+    if root.tag.startswith(PREFIX):
+        raise source.error(root, "the root element is a directive of xacro", "put it into a <robot>")
     try:
         (out,) = work.element(root, scope, source, path, 0)
     except RecursionError:
@@ -451,6 +453,13 @@ def _calculated(op: type[ast.operator], a: Any, b: Any) -> Any:
     if isinstance(result, complex):
         raise TypeError
     return int(result) if whole and result.is_integer() and abs(result) <= LARGEST else result
+
+
+def _rounded(x: Any, digits: Any) -> Any:
+    """Return a number rounded to so many digits, a whole one for zero digits."""
+    if abs(digits) > 400:  # beyond all numbers of double precision, where Python would form powers of ten
+        raise ValueError
+    return round(x, digits) if digits else round(x)
 
 
 def _number(value: Any) -> Any:
