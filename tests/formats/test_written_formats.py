@@ -240,7 +240,7 @@ def test_a_format_lists_what_it_loses(tmp_path):
         arm,
         gravity=(0.0, 0.0, -9.81),
         joints=(replace(one, armature=(0.3,), limits=Limits(-1.0, 1.0, 2.0, 3.0)), two),
-        forces=(ForceElement("s", "joint_spring", two.parent, two.child, coefficients=(("stiffness_1", 7.0),)),),
+        forces=(ForceElement("s---", "joint_spring", two.parent, two.child, coefficients=(("stiffness_1", 7.0),)),),
         couplings=(Coupling("gear", two.name, ((one.name, -0.5),), 0.2),),
         bodies=(
             replace(arm.bodies[0], shapes=(Shape("box", (0.1, 0.2, 0.3), color=(1.0, 0.0, 0.0, 1.0)),)),
@@ -248,7 +248,7 @@ def test_a_format_lists_what_it_loses(tmp_path):
         ),
     )
     with pytest.warns(
-        RuntimeWarning, match=r"a\.urdf moves differently: joint_spring 's', armature of joint 'joint1' are"
+        RuntimeWarning, match=r"a\.urdf moves differently: joint_spring 's---', armature of joint 'joint1' are"
     ):
         report = kt.save(rich, tmp_path / "a.urdf")
     assert "armature of joint 'joint1', which acts on the motion" in str(report)
@@ -266,3 +266,30 @@ def test_a_format_lists_what_it_loses(tmp_path):
         kt.save(kt.load("flexible_arm"), tmp_path / "f.sdf")
     with pytest.raises(kt.ModelError, match="is of the kind rotor, for which URDF has no place"):
         kt.save(random_mechanism(["revolute", "rotor"], [-1, 0], 1), tmp_path / "k.urdf")
+
+
+def test_second_springs_and_couplings_of_a_joint_are_listed(tmp_path):
+    """Warn of a further spring or coupling of one joint where a format has a place for one; the first is kept."""
+    arm = kt.load("planar_2r").mechanism
+    one, two = arm.joints
+    springs = tuple(
+        ForceElement(name, "joint_spring", two.parent, two.child, coefficients=(("stiffness_1", k),))
+        for name, k in (("soft", 5.0), ("stiff", 7.0))
+    )
+    gears = tuple(Coupling(name, two.name, ((one.name, x),)) for name, x in (("here", -0.5), ("there", 0.5)))
+    for suffix, parts in ((".sdf", "both"), (".xml", "springs"), (".urdf", "couplings")):
+        rich = replace(
+            arm,
+            gravity=(0.0, 0.0, -9.81),
+            forces=() if parts == "couplings" else springs,
+            couplings=() if parts == "springs" else gears,
+        )
+        with pytest.warns(RuntimeWarning, match="moves differently"):
+            report = kt.save(rich, tmp_path / f"a{suffix}")
+        again = kt.load(report).mechanism
+        if parts != "couplings":
+            assert "joint_spring 'stiff', the second one of" in str(report)
+            assert [dict(x.coefficients)["stiffness_1"] for x in again.forces] == [5.0]
+        if parts != "springs":
+            assert f"coupling 'there', the second one of joint {two.name!r}" in str(report)
+            assert [x.terms for x in again.couplings] == [((one.name, -0.5),)]

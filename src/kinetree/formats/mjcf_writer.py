@@ -136,6 +136,9 @@ def _springs(m: Mechanism, forces: Sequence[ForceElement], report: Report) -> di
             report_acting(report, f"{force.kind} {force.name!r}")
             continue
         numbers = dict(force.coefficients)
+        if any((force.body_b, n) in out for n in range(1, carried[force.body_b].NV + 1)):
+            report_acting(report, f"{force.kind} {force.name!r}, the second one of its joint")
+            continue
         for n in range(1, carried[force.body_b].NV + 1):
             if stiffness := numbers.get(f"stiffness_{n}", 0.0):
                 out[force.body_b, n] = plain_number(stiffness), plain_number(numbers.get(f"rest_{n}", 0.0))

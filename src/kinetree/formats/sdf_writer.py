@@ -170,6 +170,9 @@ def _springs(
         if any(x and key not in ("stiffness_1", "rest_1") for key, x in numbers.items()):
             report_acting(report, f"{force.kind} {force.name!r} of several axes")
             continue
+        if found.name in out:
+            report_acting(report, f"{force.kind} {force.name!r}, the second one of joint {found.name!r}")
+            continue
         rest = plain_number(numbers.get("rest_1", 0.0)) - starts.get(found.name, 0.0)
         stiffness = _text([numbers.get("stiffness_1", 0.0)])
         out[found.name] = (
@@ -181,7 +184,7 @@ def _springs(
 def _mimics(couplings: Sequence[Coupling], starts: Mapping[str, float], report: Report) -> dict[str, str]:
     """Return the <mimic> elements by joint; couplings of other forms are reported."""
     out = {}
-    for coupling, other, ratio in linear_couplings(couplings, report):
+    for coupling, other, ratio in linear_couplings(couplings, report, single=True):
         offset = plain_number(coupling.offset) + ratio * starts.get(other, 0.0) - starts.get(coupling.joint, 0.0)
         numbers = f"<multiplier>{_text([ratio])}</multiplier><offset>{_text([offset])}</offset><reference>0</reference>"
         out[coupling.joint] = f"<mimic joint={quoteattr(other)}>{numbers}</mimic>"

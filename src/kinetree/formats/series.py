@@ -7,6 +7,7 @@ A writer reports what its format has no place for. Parts that act on the motion 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -134,11 +135,20 @@ def report_losses(m: Mechanism, report: Report, held: Collection[str], *, what: 
         report.dropped(f"{len(m.keyframes)} keyframes")
 
 
-def linear_couplings(couplings: Iterable[Coupling], report: Report) -> Iterator[tuple[Coupling, str, float]]:
-    """Yield couplings of two joints with the other joint and the ratio; those of other forms are reported."""
+def linear_couplings(
+    couplings: Iterable[Coupling], report: Report, *, single: bool = False
+) -> Iterator[tuple[Coupling, str, float]]:
+    """Yield couplings of two joints with the other joint and the ratio; those of other forms are reported.
+
+    With `single`, a joint follows by one coupling, and its further ones are reported too.
+    """
+    followers: set[str] = set()
     for coupling in couplings:
-        if coupling.law is None and len(coupling.terms) == 1:
+        if single and coupling.joint in followers:
+            report_acting(report, f"coupling {coupling.name!r}, the second one of joint {coupling.joint!r}")
+        elif coupling.law is None and len(coupling.terms) == 1:
             ((other, ratio),) = coupling.terms
+            followers.add(coupling.joint)
             yield coupling, other, plain_number(ratio)
         else:
             report_acting(report, f"coupling {coupling.name!r}, which is not of two joints and linear")
@@ -155,7 +165,7 @@ def commented(text: str, report: Report) -> str:
     if not lost:
         return text
     head, body = text.split("\n", 1)
-    notes = "\n".join(f"  {line}" for line in lost).replace("--", "- -")
+    notes = re.sub("-(?=-)", "- ", "\n".join(f"  {line}" for line in lost))
     return f"{head}\n<!-- Not in this file, or other than in Kinetree:\n{notes}\n-->\n{body}"
 
 

@@ -134,7 +134,7 @@ def _solid(shape: Shape) -> str:
 def _mimics(couplings: Sequence[Coupling], report: Report) -> dict[str, str]:
     """Return the <mimic> elements by joint; couplings of other forms are reported."""
     out = {}
-    for coupling, other, ratio in linear_couplings(couplings, report):
+    for coupling, other, ratio in linear_couplings(couplings, report, single=True):
         numbers = f'multiplier="{_text([ratio])}" offset="{_text([coupling.offset])}"'
         out[coupling.joint] = f"    <mimic joint={quoteattr(other)} {numbers}/>"
     return out
