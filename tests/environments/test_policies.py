@@ -156,6 +156,10 @@ def test_policies_of_torch():
 def test_errors_of_policies(tmp_path):
     """Name what is wrong with layers, files, tasks and actions."""
     one = network(10, 2)
+    whole = one.save(tmp_path / "whole.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    np.savez_compressed(tmp_path / "large.npz", W0=np.zeros(2**28, dtype=np.uint8))
     for make, text in (
         (lambda: Policy(()), "a policy needs at least one layer"),
         (lambda: Policy((((1.0, 2.0), 0.0),)), r"layer 0 has weights \(2,\) and biases \(\); expected \[n, m\]"),
@@ -165,7 +169,11 @@ def test_errors_of_policies(tmp_path):
         (lambda: Policy(one.layers, "tanh", deviation=0.0), "deviation has 0; give more than zero"),
         (lambda: Policy(((np.full((2, 2), np.nan), np.zeros(2)),)), "layer 0 has numbers that are not finite"),
         (lambda: one(np.zeros(9)), r"observation has shape \(9,\); the policy takes \[..., 10\]"),
-        (lambda: Policy.read(tmp_path / "none.npz"), "none.npz: is not the file of a policy"),
+        (lambda: Policy(one.layers, clipped=np.nan), "clipped is nan; give a finite number"),
+        (lambda: Policy.read(tmp_path / "none.npz"), "none.npz: is not the file of a policy.*No such file"),
+        (lambda: Policy.read(tmp_path / "cut.npz"), "cut.npz: is not the file of a policy.*give one of Policy.save"),
+        (lambda: Policy.read(tmp_path / "array.npy"), "array.npy: is not the file of a policy"),
+        (lambda: Policy.read(tmp_path / "large.npz"), "large.npz: its arrays have 268,.* bytes; those of a policy"),
         (lambda: one.control(reach(), goal=1.0), "no value of the episode 'goal'.*target"),
         (lambda: one.control(reach(), target=1.0), r"target has shape \(1,\); expected 3 numbers"),
         (lambda: network(10, 3).control(reach()), "the policy has 3 outputs; task 'Reach' takes 2"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from .._support.atomic import replacing
-from .._support.checks import whole
+from .._support.checks import positive, whole
 from ..algebra.scalars import Scalar, exp, where
 from ..algebra.vectors import dot, sub
 from ..contact_geometry import labels
@@ -45,6 +47,8 @@ ACTIVATIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[Scala
     "relu": (lambda x: np.maximum(x, 0.0), lambda x: where(x > 0.0, x, 0.0)),
 }
 """The functions between two layers by name, on arrays and on traced scalars."""
+MOST_BYTES = 2**28
+"""The largest size of the arrays of a policy's file, unpacked [bytes]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +91,7 @@ class Policy:
             object.__setattr__(self, name, np.broadcast_to(x, (self.observed,)))
         if self.deviation.min() <= 0.0:
             raise InputError(f"deviation has {self.deviation.min():g}; give more than zero")
+        object.__setattr__(self, "clipped", positive(self.clipped, "clipped"))
 
     @property
     def observed(self) -> int:
@@ -151,11 +156,17 @@ class Policy:
     def read(cls, path: str | Path) -> Policy:
         """Read a policy from a file that `save` wrote."""
         try:
+            with ZipFile(path) as packed:
+                size = sum(part.file_size for part in packed.infolist())
+            if size > MOST_BYTES:
+                raise InputError(
+                    f"{path}: its arrays have {size:,} bytes; those of a policy have at most {MOST_BYTES:,}"
+                )
             with np.load(path, allow_pickle=False) as data:
                 count = sum(name.startswith("W") for name in data.files)
                 layers = tuple((data[f"W{k}"], data[f"b{k}"]) for k in range(count))
-                return cls(layers, str(data["activation"]), data["mean"], data["deviation"], float(data["clipped"]))
-        except (OSError, ValueError, KeyError, EOFError) as error:
+                return cls(layers, str(data["activation"]), data["mean"], data["deviation"], data["clipped"].item())
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{path}: is not the file of a policy ({error}); give one of Policy.save") from None
