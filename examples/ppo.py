@@ -192,9 +192,8 @@ class Learner:
             value = p.judges(x)[:, 0]
             now, reward, terminated, truncated, *_ = self.worlds.step(action)
             done = (terminated | truncated).float()
-            cut = (
-                truncated & ~terminated
-            ).float()  # goes on in truth: the value of the state before stands for the rest
+            # an episode that is cut off goes on in truth: the value of the state before stands for the rest
+            cut = (truncated & ~terminated).float()
             self.x[k], self.taken[k], self.made[k], self.chances[k], self.values[k] = x, action, made, chance, value
             self.rewards[k], self.ends[k] = reward * s.scale + s.discount * cut * value, done
             self.returns += reward

@@ -1,7 +1,7 @@
 """A trained quadruped in runs of simulate, by time steps and from event to event, as a page and in C: python walk.py.
 
-Its policy was trained by examples/ppo.py Quadruped on one core of a busy CPU in 17 minutes. Another one, of
-`ppo.py --save FILE`, is given as an argument.
+Its policy was trained by examples/ppo.py Quadruped on one core in 17 minutes. Another one, of `ppo.py --save FILE`, is
+given as an argument.
 """
 
 from __future__ import annotations
@@ -17,18 +17,6 @@ from kinetree.environments.vector import named_task
 HERE = Path(__file__).parent
 COMMAND = (0.6, 0.0, 0.0)
 """The commanded velocities ahead and aside [m/s], and of turning [rad/s]."""
-
-
-def read_policy(path: Path) -> kt.Policy:
-    """Return a policy from a file of Policy.save, or from the state of torch that ppo.py saves."""
-    if path.suffix == ".npz":
-        return kt.Policy.read(path)
-    import torch
-
-    state = torch.load(path, weights_only=True, map_location="cpu")
-    mean = state["mean"].numpy()
-    deviation = np.sqrt(np.maximum(state["square"].numpy() - mean**2, 1e-6))
-    return kt.Policy.from_torch(state, "acts", "elu", mean=mean, deviation=deviation)
 
 
 def walk(policy: kt.Policy, steps: int) -> dict[str, kt.Trajectory]:
@@ -48,7 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=150, help="of 0.02 s")
     parser.add_argument("--folder", type=Path, default=Path("out"))
     given = parser.parse_args(arguments)
-    policy = read_policy(given.policy)
+    policy = kt.Policy.read(given.policy)
     runs = walk(policy, given.steps)
     for name, run in runs.items():
         speed = (run.q[-1, 2] - run.q[0, 2]) / run.t[-1]
