@@ -74,9 +74,11 @@ def list_library() -> None:
 
 @app.command()
 def show(
-    model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")],
-    base: Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")] = "fixed",
-    fixed: Annotated[str, typer.Option(help="URDF: merge links on fixed joints, or keep them as bodies.")] = "merge",
+    model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml or .csv file.")],
+    base: Annotated[str, typer.Option(help="URDF, SDF: fixed, or free to let the root link float.")] = "fixed",
+    fixed: Annotated[
+        str, typer.Option(help="URDF, SDF: merge links on fixed joints, or keep them as bodies.")
+    ] = "merge",
     root: Root = None,
     lenient: Lenient = False,
     everything: Annotated[bool, typer.Option("--all", help="Print all lists in full.")] = False,

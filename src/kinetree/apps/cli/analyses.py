@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Model = Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")]
+Model = Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml or .csv file.")]
 Functions = Annotated[list[str] | None, typer.Argument(help="Names of functions, such as gravity_torque.")]
 Frame = Annotated[str | None, typer.Option(help="The frame of pose, jacobian and similar functions.")]
-Base = Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")]
-Root = Annotated[list[Path] | None, typer.Option(help="URDF: a folder of packages; may be repeated.")]
+Base = Annotated[str, typer.Option(help="URDF, SDF: fixed, or free to let the root link float.")]
+Root = Annotated[list[Path] | None, typer.Option(help="URDF, SDF: a folder of packages; may be repeated.")]
 Function = Annotated[list[str] | None, typer.Option("--function", help="A function; may be repeated.", hidden=True)]
 Lenient = Annotated[bool, typer.Option("--lenient", help=".toml, .csv: accept inertias that no body can have.")]
 

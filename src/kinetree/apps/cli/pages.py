@@ -17,9 +17,9 @@ app = typer.Typer()
 
 @app.command()
 def page(
-    model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")],
+    model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml or .csv file.")],
     output: FileOrFolder = OUT,
-    base: Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")] = "fixed",
+    base: Annotated[str, typer.Option(help="URDF, SDF: fixed, or free to let the root link float.")] = "fixed",
     root: Root = None,
     lenient: Lenient = False,
     meshes: Annotated[bool, typer.Option("--meshes", help="Draw the meshes of the model, simplified.")] = False,
@@ -95,13 +95,15 @@ FIRST = "stanford"
 
 @app.command()
 def studio(
-    model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")] = FIRST,
+    model: Annotated[
+        str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml or .csv file.")
+    ] = FIRST,
     folder: Annotated[Path, typer.Option(help="The folder of files to open and to save.")] = Path("."),
     port: Annotated[
         int | None, typer.Option(help="The port of 127.0.0.1. Default: 8347, or a free one.", min=0, max=65535)
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
-    base: Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")] = "fixed",
+    base: Annotated[str, typer.Option(help="URDF, SDF: fixed, or free to let the root link float.")] = "fixed",
     root: Root = None,
     lenient: Lenient = False,
 ) -> None:
