@@ -180,6 +180,10 @@ def test_cells_with_lists_and_words(tmp_path):
     findings: list[str] = []
     assert len(read_log(path, ARM, findings).t) == len(T) - 1
     assert findings == ["log.csv: 1 rows have no time; they are left out"]
+    lines[9] = row(T[9], NOISY[9], TAU[9])
+    lines[20] += '"'  # a mark that nothing closes
+    path.write_text("\n".join(["time,name,position,effort,state", *lines]))
+    assert same(path) == []
 
 
 def test_tables_of_spreadsheets(tmp_path):

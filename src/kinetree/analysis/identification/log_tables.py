@@ -29,6 +29,8 @@ UNIT_WORDS = {*SECONDS, *ANGLES, *TORQUES, *CURRENTS, "rpm", "min", "nm", "a", "
 LARGE_BYTES = 1024 * 2**20
 LIST = re.compile(r'"?(?:array\()?[\[(]([^\])]*)[\])]\)?"?')
 """A cell that is a list: "[0.1, 0.2]", "(0.1 0.2)"."""
+LIST_LINES = 100
+"""The most lines over which lists in quotation marks go."""
 HEADER_LINES = 200
 """The lines in which the first row of numbers is expected."""
 
@@ -127,13 +129,23 @@ def _is_list_row(line: str) -> bool:
 
 
 def _unbroken(lines: Sequence[str]) -> Iterator[str]:
-    """Return lines whose quotation marks are closed: a list in quotation marks may go over several lines."""
-    before = ""
+    """Return lines whose quotation marks are closed: a list in quotation marks may go over several lines.
+
+    A mark that is not closed within LIST_LINES stands alone: these lines are returned as they are.
+    """
+    held: list[str] = []
+    is_open = False
     for line in lines:
-        before = f"{before} {line}" if before else line
-        if before.count('"') % 2 == 0:
-            yield before
-            before = ""
+        held.append(line)
+        is_open ^= line.count('"') % 2 == 1
+        if not is_open:
+            yield " ".join(held)
+        elif len(held) == LIST_LINES:
+            yield from held
+        else:
+            continue
+        held, is_open = [], False
+    yield from held
 
 
 def _entries(text: str) -> list[str]:
