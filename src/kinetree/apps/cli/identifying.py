@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from ...errors import ModelError, unknown_name
-from ...model import Joint
+from ... import joints as joint_kinds
+from ...errors import ModelError
+from ...simulation.changes import reduced
 from ...system import System
 from .analyses import Base, Lenient, Root, load_system
 from .console import OUT, Folder, folder_of
@@ -125,15 +126,11 @@ def identify(
 
 
 def without_motion(system: System, names: Sequence[str]) -> System:
-    """Return a mechanism whose joints of these names are fixed at zero displacement, without their couplings."""
-    m = system.mechanism
-    if unknown := [x for x in names if x not in {j.name for j in m.joints}]:
-        raise unknown_name("joint", unknown[0], [j.name for j in m.joints])
+    """Return a mechanism whose joints of these names are fixed at zero displacement."""
     if not names:
         return system
-    joints = tuple(Joint(j.name, "fixed", j.parent, j.child, j.placement) if j.name in names else j for j in m.joints)
-    couplings = tuple(c for c in m.couplings if not {c.joint, *(x for x, _ in c.terms)} & {*names})
-    return type(system)(replace(m, joints=joints, couplings=couplings, actuators=(), keyframes=()))
+    zero = {j.name: joint_kinds.kind(j.kind).neutral(j) for j in map(system.mechanism.joint, names)}
+    return reduced(system, zero, fixed="keep")
 
 
 def with_motion(system: System, whole: System, names: Sequence[str]) -> System:
