@@ -43,6 +43,7 @@ FILES = {
     "replay": ("replay run.csv", "run.html", "page.html"),
     "loads": ("loads run.csv", "run_loads.html", "report.html"),
     "page": ("page pendulum", "pendulum.html", "swing.html"),
+    "teach": ("teach pendulum --no-browser", "pendulum_teach.html", "sliders.html"),
     "lesson": ("lesson pendulum", "pendulum.html", "first.html"),
     "report": ("report study.npz", "study_report.html", "all.html"),
 }

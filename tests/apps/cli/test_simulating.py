@@ -46,7 +46,8 @@ def test_simulate_closes_the_loops(capsys):
 
 def test_simulate_reports_steps_in_doubt(tmp_path, capsys):
     """Simulate a leg whose inertia leaves time steps no digits: its status names the steps, and the exit is 1."""
-    path = kt.save(sticking_leg(1e-12), tmp_path / "leg.toml")
+    path = tmp_path / "leg.toml"
+    kt.save(sticking_leg(1e-12), path)
     start = (
         "--q0",
         ",".join(map(repr, leg_start()[0].tolist())),

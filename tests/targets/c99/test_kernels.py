@@ -54,7 +54,7 @@ def test_integrators_in_c(name, method, tmp_path):
         "rtol": 1e-9,
         "atol": 1e-11,
         "first": 1e-3,
-        "most": 100.0,
+        "most": 1e4,
         "begin": 0.0,
     }
     known = {"q0": q, "qd0": qd, "times": np.tile(TIMES, (3, 1))}
