@@ -22,9 +22,7 @@ from .restitution import Reductions
 
 STICKING = 12
 """The most steps of Newton's method without slip; one is usual, and each closed or opened contact takes another. PLAY
-that is as large as the smallest eigenvalue of W takes all. Few contacts, in straight-line code, begin with one: lanes
-that need more go on by Newton's method in general, together with those that slip, and take all of these steps where
-that fails. Quadrupeds whose feet slip and land take 0.7 of the time that way."""
+that is as large as the smallest eigenvalue of W takes all."""
 NEWTON = 40
 """The most steps of Newton's method in an attempt: one to three where contacts slip, some fifteen where redundant
 contacts do."""
@@ -111,21 +109,15 @@ class ConeSolver:
 
     def _find(self, pressed: Value) -> None:
         """Write the impulses of the lanes of a mask for the laws as they are, from the present ones."""
-        k = self.k
-        self.stuck.value, self.left.value = pressed, 1 if self.straight else STICKING
-        with k.loop(self.cone.rows) as i:
+        self.stuck.value, self.left.value = pressed, STICKING
+        with self.k.loop(self.cone.rows) as i:
             self.before[i] = self.p[i]
         if self.straight:
             self._stick()
         else:
             self._stick_each()
-        with k.when(k.any(self.busy.value)):
+        with self.k.when(self.k.any(self.busy.value)):
             self._slide()
-        if self.straight:
-            with k.when(k.any(self.busy.value)):
-                self._restart()
-                self.stuck.value, self.left.value = self.busy.value, STICKING
-                self._stick()
 
     def residuals(self) -> list[Value]:
         """Return the largest residuals of a step along normals and tangents, compressions included."""
@@ -162,16 +154,13 @@ class ConeSolver:
 
     def _slide(self) -> None:
         """Write attempts from the impulses of the step before."""
+        k = self.k
         # from there, Newton's method in general converges more often than from contacts that stick
-        self._restart()
+        with k.loop(self.cone.rows) as i:
+            self.p[i] = self.busy.value.where(self.before[i], self.p[i])
         if not self.straight:
             self.evaluate()
         self.attempt()
-
-    def _restart(self) -> None:
-        """Write the impulses of the step before in the lanes that are not solved."""
-        with self.k.loop(self.cone.rows) as i:
-            self.p[i] = self.busy.value.where(self.before[i], self.p[i])
 
     def attempt(self) -> None:
         """Write attempts of Newton's method and of sweeps, in the lanes that are not solved."""
