@@ -23,14 +23,23 @@ const LOST = "The browser cannot keep this document: save it (s) before you clos
 // The kept documents, the newest first.
 /** @returns {Document[]} */
 export function keptDocuments() {
+  let keys = [];
   try {
-    const keys = Array.from({ length: localStorage.length }, (_, k) => localStorage.key(k));
-    return keys
-      .filter((key) => key.startsWith(KEY))
-      .map((key) => JSON.parse(localStorage.getItem(key)))
-      .sort((a, b) => b.at - a.at);
+    keys = Array.from({ length: localStorage.length }, (_, k) => localStorage.key(k));
   } catch {
     return []; // no storage: a page inside of another one, say
+  }
+  const kept = keys.filter((key) => key?.startsWith(KEY)).map(readDocument);
+  return kept.filter((one) => one !== null).sort((a, b) => b.at - a.at);
+}
+
+// The document of an entry of the storage; null where another tab has removed it, or where it cannot be read.
+/** @returns {?Document} */
+function readDocument(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key));
+  } catch {
+    return null;
   }
 }
 
