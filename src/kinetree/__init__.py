@@ -10,18 +10,18 @@ from typing import Any as _Any
 
 from . import errors  # noqa: F401
 from ._support import interruption as _interruption  # noqa: F401 - answers Ctrl-C during later imports
-from ._support import public_names as _public_names
+from ._support import lazy_names as _lazy_names
 
 # The table of public names is `__init__.pyi`, which type checkers read too. A name is imported when it is first used,
 # so that `import kinetree` takes a fraction of a second.
-__all__ = sorted(_public_names.PLACES)  # noqa: PLE0605 - the names of the stub
+__all__ = sorted(_lazy_names.PLACES)  # noqa: PLE0605 - the names of the stub
 
 
 def __getattr__(name: str) -> _Any:
     """Import a public name, and keep it for the next use."""
-    if name not in _public_names.PLACES:
+    if name not in _lazy_names.PLACES:
         raise AttributeError(f"module 'kinetree' has no attribute {name!r}")
-    value = globals()[name] = _public_names.load_name(name)
+    value = globals()[name] = _lazy_names.load_name(name)
     return value
 
 

@@ -1,6 +1,6 @@
 """The public names of Kinetree and their places, read by type checkers and, when a name is used, by `__init__.py`."""
 
-from ._support.version import __version__ as __version__
+from ._support import __version__ as __version__
 from .analysis.equilibrium import equilibrium as equilibrium
 from .analysis.identification.base_parameters import BaseParameters as BaseParameters
 from .analysis.identification.excitation import Excitation as Excitation

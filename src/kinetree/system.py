@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from numpy.typing import ArrayLike
 
 from ._support.checks import generator, read_shape
-from ._support.pictures import picture
+from ._support.lazy_names import picture
 from .algebra.arrays import Numbers
 from .errors import InputError
 from .model.mechanism import Named

@@ -19,7 +19,7 @@ import killed_clusters
 import killed_study
 import kinetree as kt
 from killed_study import contents, settled
-from kinetree._support.version import VERSION
+from kinetree._support import VERSION
 from kinetree.studies import running, shards
 from kinetree.studies.store import Store
 

@@ -1,1 +1,3 @@
-"""Helpers that any layer may use: checks of numbers, canonical texts, atomic files, optional packages, progress."""
+"""Helpers that any layer may use: checks of numbers, atomic files, optional packages, progress; and the version."""
+
+VERSION = __version__ = "0.1.0"

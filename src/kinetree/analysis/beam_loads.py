@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._support.checks import real_array, whole
-from .._support.pictures import picture
+from .._support.lazy_names import picture
 from ..algebra.arrays import Numbers
 from ..errors import InputError
 from ..joints.elastic import modes_kind

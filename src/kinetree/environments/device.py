@@ -15,8 +15,9 @@ from ..backends.cuda.libraries import Torch
 from ..errors import InputError, brief, unknown_name
 from ..targets import ptx
 from .kernels import MODES, WORDS, Compilable, begin_kernel, step_kernel
+from .spaces import spaces_of
 from .tasks import Continuous, Task
-from .vector import seeded_words, seeds_of, spaces_of
+from .vector import seeded_words, seeds_of
 
 if TYPE_CHECKING:
     from ..targets.ptx.driver import Device

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .._support.checks import numbers
-from .._support.public_names import load_classes
+from .._support.lazy_names import load_classes
 from ..algebra.scalars import Scalar
 from ..compiler.ir.trace import Trace
 from ..errors import InputError, ModelError, argument, below, unknown_name

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
-from .._support.version import VERSION
+from .._support import VERSION
 from ..algebra.arrays import Numbers
 from ..algebra.vectors import from_moments
 from ..exporting.acting import coordinates

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.checks import positive, whole
+from .._support.lazy_names import picture
 from .._support.optional import optional
-from .._support.pictures import picture
 from .._support.tables import Displayed
 from .._support.tables import Table as Shown
 from ..algebra.arrays import Numbers

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import positive
+from .._support.lazy_names import picture
 from .._support.optional import optional
-from .._support.pictures import picture
 from .._support.tables import Table
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name, writing

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import joints as joint_kinds
 from .._support.checks import number
-from .._support.pictures import picture
+from .._support.lazy_names import picture
 from ..algebra.arrays import Numbers
 from ..algebra.quaternions import conjugate, product
 from ..algebra.rotations import from_quaternion

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._support import VERSION
 from .._support.checks import number, whole
 from .._support.identity import Unidentified, digest
 from .._support.options import explain
-from .._support.version import VERSION
 from ..algebra.arrays import Numbers
 from ..errors import Advice, InputError, brief
 from ..model.freeing import adjustable

@@ -19,10 +19,10 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
+from .._support import VERSION
 from .._support.checks import whole
 from .._support.optional import optional
 from .._support.progress import show_runs
-from .._support.version import VERSION
 from ..errors import InputError, KinetreeError, WriteError
 from .evaluating import Block
 from .plan import Plan, StudyOptions

@@ -11,7 +11,7 @@ from socket import gethostname
 
 import numpy as np
 
-from .._support.version import VERSION
+from .._support import VERSION
 from ..errors import InputError
 from .evaluating import Block, evaluate
 from .plan import Plan

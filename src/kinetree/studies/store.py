@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from .._support import VERSION
 from .._support.atomic import replacing
 from .._support.optional import optional
-from .._support.version import VERSION
 from ..errors import InputError, WriteError, writing
 from ..simulation.outcomes import Outcome
 from .measures import Kept

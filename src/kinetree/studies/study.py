@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.interruption import keep_in_interrupt
-from .._support.pictures import picture
+from .._support.lazy_names import picture
 from .._support.progress import show_runs
 from .._support.tables import Table, html_of
 from ..algebra.arrays import Numbers

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._support.checks import generator
-from ..._support.pictures import picture
+from ..._support.lazy_names import picture
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError

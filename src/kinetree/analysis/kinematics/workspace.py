@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._support.checks import generator, whole
-from ..._support.pictures import picture
+from ..._support.lazy_names import picture
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import AssemblyError

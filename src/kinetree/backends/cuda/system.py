@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._support import optional
-from ..._support.pictures import picture
+from ..._support.lazy_names import picture
 from ...compiler.ir.program import Array, Program
 from ...compiler.lower.build import Request, forces_act, names_of
 from ...errors import InputError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._support.version import VERSION
+from ..._support import VERSION
 from ...algebra.arrays import Numbers
 from ...dynamics import ALGORITHMS
 from ...errors import InputError, ModelError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._support.version import VERSION
+from ..._support import VERSION
 from ...errors import InputError, writing
 from ...targets import OBJECT, emitter, object_code
 from ...targets.abi import arrays_of

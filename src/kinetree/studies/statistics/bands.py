@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._support.checks import positive, real_array
-from ..._support.pictures import picture
+from ..._support.lazy_names import picture
 from ...algebra.arrays import Numbers
 from ...errors import Advice, InputError, brief, unknown_name
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._support.checks import number
+from ..._support.lazy_names import picture
 from ..._support.optional import optional
-from ..._support.pictures import picture
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name

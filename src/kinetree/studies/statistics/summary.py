@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._support.checks import number, whole
-from ..._support.pictures import picture
+from ..._support.lazy_names import picture
 from ..._support.tables import Displayed, Table
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name

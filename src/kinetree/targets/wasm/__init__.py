@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
-from ..._support.version import VERSION
+from ..._support import VERSION
 from ...compiler.ir.operations import OPERATIONS
 from ...compiler.ir.program import Program
 from ...compiler.lanes import form
