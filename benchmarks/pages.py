@@ -91,7 +91,7 @@ SLIDER = """async (rounds) => {
 
 PLAYED = """async ([from, seconds]) => {
     const { store, stage, player } = kinetree;
-    if (store.get("mode") !== "Forward") store.set({ mode: "Forward" });
+    if (store.get("mode") !== "Simulate") store.set({ mode: "Simulate" });
     const motion = store.get("motion");
     while (motion.end < from - 1e-6) motion.extend(from, { patience: 1e5 });
     player.show();

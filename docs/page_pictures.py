@@ -67,11 +67,11 @@ PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
         SHOW.format("axes: true, joints: true"), "kinetree.stage.fit()",
     ]),
     "page-model": ("stanford", DESKTOP, [
-        "kinetree.moveTo(Float64Array.from([0.5, 1.2, 0.35, 0.3, 0.6, 0]))", "kinetree.store.set({ mode: 'Model' })",
+        "kinetree.moveTo(Float64Array.from([0.5, 1.2, 0.35, 0.3, 0.6, 0]))", "kinetree.store.set({ mode: 'Build' })",
         "kinetree.store.set({ picked: 1 })", *[CLICK.format("Step")] * 3, "kinetree.stage.fit()",
     ]),
     "page-matrices": ("puma560", DESKTOP, [
-        "kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))", "kinetree.store.set({ mode: 'Model' })",
+        "kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))", "kinetree.store.set({ mode: 'Build' })",
         "kinetree.store.set({ picked: 3 })", *[CLICK.format("Step")] * 4, "kinetree.stage.fit()",
         "document.querySelector('.motions').scrollIntoView()",
     ]),
@@ -83,12 +83,12 @@ PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
     ]),
     "page-inverse": ("puma560", DESKTOP, [
         "kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))",
-        "kinetree.store.set({ mode: 'Inverse' })",
+        "kinetree.store.set({ mode: 'Torques' })",
         "kinetree.store.set({ inverse: { ...kinetree.store.get('inverse'), joint: 1, mass: 2 } })",
         "kinetree.plots.choose('by cause: joint2')", "kinetree.player.seek(1.1)", "kinetree.stage.fit()",
     ]),
     "page-forward": ("stanford", DESKTOP, [
-        "kinetree.moveTo(Float64Array.from([0.3, 1.2, 0.3, 0, 0.5, 0]))", "kinetree.store.set({ mode: 'Forward' })",
+        "kinetree.moveTo(Float64Array.from([0.3, 1.2, 0.3, 0, 0.5, 0]))", "kinetree.store.set({ mode: 'Simulate' })",
         SHOW.format("reactions: true"), ahead(0.3), "kinetree.stage.fit()",
     ]),
     "page-loops": ("four_bar", DESKTOP, [
@@ -97,17 +97,17 @@ PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
         "document.querySelector('.pictures').scrollIntoView({ block: 'end' })", WAIT,
     ]),
     "page-cloud": ("planar_2r", DESKTOP, [
-        "kinetree.moveTo(Float64Array.from([0.4, 0.6]))", "kinetree.store.set({ mode: 'Forward' })",
+        "kinetree.moveTo(Float64Array.from([0.4, 0.6]))", "kinetree.store.set({ mode: 'Simulate' })",
         CLICK.format("Run cloud"), *[WAIT] * 30, "kinetree.player.seek(1.2)", "kinetree.stage.fit()",
         "document.querySelector('.panel').parentElement.scrollTop = 1000",
     ]),
     "page-beams": ("flexible_arm", DESKTOP, [
-        "kinetree.store.set({ mode: 'Forward' })", ahead(0.35), "kinetree.plots.choose('bending moment')",
+        "kinetree.store.set({ mode: 'Simulate' })", ahead(0.35), "kinetree.plots.choose('bending moment')",
         "kinetree.plots.choose('shear', true)", "kinetree.store.set({ bending: { decades: 0.7, strain: true } })",
     ]),
     "page-run": ("run", DESKTOP, ["kinetree.player.play(false)", "kinetree.player.seek(0.8)"]),
     "page-dark": ("stewart", DESKTOP, [
-        "kinetree.store.set({ theme: 'dark', mode: 'Forward' })", ahead(0.35), "kinetree.plots.choose('energy')",
+        "kinetree.store.set({ theme: 'dark', mode: 'Simulate' })", ahead(0.35), "kinetree.plots.choose('energy')",
     ]),
     "page-tour": ("puma560", DESKTOP, [
         "kinetree.moveTo(Float64Array.from([0.6, -0.7, 0.4, 0.3, 0.9, 0]))", "kinetree.stage.fit()",

@@ -60,7 +60,7 @@ def typed(page: Any, label: str, text: str) -> None:
 
 def table_picture(page: Any) -> None:
     """Enter a robot of three links by DH parameters, as docs/first-robot.md does."""
-    page.get_by_role("button", name="Model", exact=True).click()
+    page.get_by_role("button", name="Build", exact=True).click()
     page.get_by_role("button", name="New robot", exact=True).click()
     wait(page, "document.title === 'robot'")
     for label, text in (("b of link1", "0.2"), ("a of link1", "0"), ("alpha of link1", "90")):
@@ -85,7 +85,7 @@ def table_picture(page: Any) -> None:
 def torques_picture(page: Any) -> None:
     """Read the torques of that robot along a cycloid."""
     table_picture(page)
-    page.get_by_role("button", name="Inverse", exact=True).click()
+    page.get_by_role("button", name="Torques", exact=True).click()
     for label, text in (("to joint1", "90"), ("to joint2", "45"), ("to joint3", "-60")):
         typed(page, label, text)
     page.evaluate("kinetree.plots.choose('torque'); kinetree.player.seek(1.2); kinetree.stage.fit()")

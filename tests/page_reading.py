@@ -45,7 +45,7 @@ def saved_csv(page: Any) -> dict[str, np.ndarray]:
 
 
 def computed_ahead(page: Any, seconds: float) -> None:
-    """Restart the motion of the mode Forward and compute it for some seconds."""
+    """Restart the motion of the mode Simulate and compute it for some seconds."""
     page.get_by_role("button", name="Restart").click()
     page.get_by_label("seconds ahead").fill(str(seconds))
     page.get_by_label("seconds ahead").press("Enter")

@@ -78,7 +78,7 @@ def test_a_browser_shows_strain_exaggeration_and_curves(tmp_path):
         drawn(page)
         larger = q * [1, 10, 10, 1, 10, 10]
         assert_close(page.evaluate(tip), arm.pose(larger, "fore.tip")[:3, 3], 1e-6, "exaggerated tip")
-        page.evaluate("kinetree.store.set({ mode: 'Forward' }); kinetree.plots.choose('bending moment')")
+        page.evaluate("kinetree.store.set({ mode: 'Simulate' }); kinetree.plots.choose('bending moment')")
         drawn(page)
         moment = page.evaluate("kinetree.plots.shownCharts[0].series.map((s) => [s.name, Array.from(s.values)])")
         assert [name for name, _ in moment] == ["upper y", "fore y"]

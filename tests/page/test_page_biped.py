@@ -29,13 +29,13 @@ def test_a_biped_stands_walks_and_falls(tmp_path):
     file = write_csv(tmp_path / "walk.csv", ("t", *heads), np.column_stack([t, *motion]).tolist())
     with browser() as chromium, opened(chromium, biped.page().save(tmp_path / "biped.html")) as page:
         assert_close(np.array(page.evaluate("Array.from(kinetree.store.get('q'))")), standing, 1e-12, "first position")
-        page.evaluate("kinetree.store.set({ mode: 'Inverse' })")
+        page.evaluate("kinetree.store.set({ mode: 'Torques' })")
         page.evaluate("kinetree.store.set({ inverse: { ...kinetree.store.get('inverse'), kind: 'file' } })")
         page.get_by_label("CSV file of a motion").set_input_files(file)
         page.wait_for_selector(".peaks")
         tau = biped.inverse_dynamics(*motion)
         assert_close(np.array(page.evaluate(TORQUES)).T, tau, 1e-10 * np.abs(tau).max(), "torques of the walk")
-        page.evaluate("kinetree.store.set({ mode: 'Forward' })")
+        page.evaluate("kinetree.store.set({ mode: 'Simulate' })")
         heights = {}
         for drive in ("none", "hold"):
             page.evaluate("kinetree.player.seek(0)")

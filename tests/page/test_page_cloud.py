@@ -23,7 +23,7 @@ def test_a_cloud_of_runs_is_the_library_s(tmp_path, name):
     arm = kt.load(name)
     q0 = arm.assemble(hold={"crank": 0.7}) if arm.closures else np.array([0.3, -0.4, 0.2])
     with browser() as chromium, opened(chromium, arm.page(q=q0, editable=False).save(tmp_path / "arm.html")) as page:
-        page.evaluate("kinetree.store.set({ mode: 'Forward' })")
+        page.evaluate("kinetree.store.set({ mode: 'Simulate' })")
         typed(page, "number of runs", "24")
         typed(page, "duration of the runs", "0.5")
         typed(page, "standard deviation of the initial velocities", "0.3")

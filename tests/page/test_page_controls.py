@@ -31,7 +31,7 @@ def page(shown) -> Any:
     """Return the page with the arm at its start, as it was given."""
     shown.evaluate("kinetree.player.play(false)")
     shown.evaluate("kinetree.table.change(kinetree.table.first, '')")
-    shown.evaluate("kinetree.store.set({ mode: 'Kinematics', motion: null, time: 0, picked: -1, units: 'deg' })")
+    shown.evaluate("kinetree.store.set({ mode: 'Move', motion: null, time: 0, picked: -1, units: 'deg' })")
     shown.evaluate("(q) => kinetree.store.set({ q: Float64Array.from(q), qd: new Float64Array(2) })", START.tolist())
     return shown
 
@@ -46,12 +46,12 @@ def inverse(page: Any) -> dict[str, Any]:
 
 def test_there_is_one_pose(page):
     """Move the arm, take the pose as the end of a motion in another mode, and come back to it."""
-    mode(page, "Inverse")  # it has a motion of its own from now on
-    mode(page, "Kinematics")
+    mode(page, "Torques")  # it has a motion of its own from now on
+    mode(page, "Move")
     typed(page, "joint1", "77")
     typed(page, "joint2", "22")
     there = np.radians([77.0, 22.0])
-    mode(page, "Inverse")
+    mode(page, "Torques")
     assert_close(coordinates(page), there, 1e-15, "the pose, after a change of the mode")
     page.get_by_role("button", name="To here").click()
     assert_close(np.array(inverse(page)["q1"]), there, 1e-15, "the end of the motion")
@@ -60,20 +60,20 @@ def test_there_is_one_pose(page):
     typed(page, "to joint1", "50")
     assert_close(coordinates(page), np.radians([50.0, 22.0]), 1e-15, "a changed end is shown")
     page.keyboard.press("Escape")
-    mode(page, "Kinematics")
+    mode(page, "Move")
     assert_close(coordinates(page), np.radians([50.0, 22.0]), 1e-15, "the pose, back in the other mode")
 
 
 def test_present_positions_are_those_that_are_seen(page):
     """Record four positions of a spline, each set by sliders of another mode."""
     way = np.radians([[10.0, 20.0], [35.0, -15.0], [60.0, 40.0], [-20.0, 5.0]])
-    mode(page, "Inverse")
+    mode(page, "Torques")
     page.get_by_role("button", name="spline", exact=True).click()
     for q in np.degrees(way):
-        mode(page, "Kinematics")
+        mode(page, "Move")
         for k, x in enumerate(q):
             typed(page, f"joint{k + 1}", repr(float(x)))
-        mode(page, "Inverse")
+        mode(page, "Torques")
         page.get_by_role("button", name="Add present position").click()
     assert_close(np.array([p["q"] for p in inverse(page)["points"]]), way, 1e-15, "positions of the spline")
     assert_close(coordinates(page), way[-1], 1e-15, "the last one is shown")
@@ -86,9 +86,9 @@ def playing(page: Any) -> bool:
 
 def test_space_plays_from_anywhere_but_a_text(page):
     """Press the space bar after a click on a tab and a toggle, after a typed number, and while one is typed."""
-    mode(page, "Forward")
+    mode(page, "Simulate")
     for before in (
-        lambda: mode(page, "Forward"),
+        lambda: mode(page, "Simulate"),
         lambda: page.get_by_role("button", name="names", exact=True).click(),
         lambda: typed(page, "time step", "2"),
         lambda: page.get_by_label("speed", exact=True).select_option("0.5"),
@@ -108,14 +108,14 @@ def test_space_plays_from_anywhere_but_a_text(page):
     page.keyboard.press(" ")  # a button that was reached by the keyboard is pressed by it
     assert not playing(page)
     page.locator(".stage").focus()
-    mode(page, "Kinematics")
+    mode(page, "Move")
     page.keyboard.press(" ")  # nothing to play here: the arm falls
-    assert playing(page) and page.evaluate("kinetree.store.get('mode')") == "Forward"
+    assert playing(page) and page.evaluate("kinetree.store.get('mode')") == "Simulate"
 
 
 def test_a_motion_is_stepped_and_reversed(page):
     """Step a fall forward, beyond what is computed, and back; play it in reverse to its start, where it stops."""
-    mode(page, "Forward")
+    mode(page, "Simulate")
     page.get_by_role("button", name="Restart").click()
     page.locator(".stage").focus()
     for _ in range(3):
@@ -146,12 +146,12 @@ def test_a_chosen_solution_is_reached_once(page):
     until(page, "!kinetree.store.get('playing')")
     assert_close(coordinates(page), goal, 1e-12, "the arm at the chosen solution")
     page.wait_for_timeout(300)
-    mode(page, "Inverse")
-    mode(page, "Kinematics")
+    mode(page, "Torques")
+    mode(page, "Move")
     assert_close(coordinates(page), goal, 1e-12, "it stays there")
     typed(page, "joint1", "15")
-    mode(page, "Model")
-    mode(page, "Kinematics")
+    mode(page, "Build")
+    mode(page, "Move")
     assert_close(coordinates(page), np.array([np.radians(15), goal[1]]), 1e-12, "moved on by hand")
 
 
@@ -208,7 +208,7 @@ def test_expressions_are_typed(page):
 
 def test_the_six_inertias_are_one_unit(page):
     """Type moments that fit only together, a point mass, and some that do not fit; a refused box is not left red."""
-    mode(page, "Model")
+    mode(page, "Build")
     page.evaluate("kinetree.store.set({ picked: 1 })")
     model = "kinetree.model.bodies[1].inertia.map((x) => x)"
     before = page.evaluate(model)
@@ -237,7 +237,7 @@ def test_the_six_inertias_are_one_unit(page):
 
 def test_masses_are_in_one_frame_and_follow(page):
     """Read the center of mass in panel and inspector, change mass and length, and adapt the inertia."""
-    mode(page, "Model")
+    mode(page, "Build")
     page.evaluate("kinetree.store.set({ picked: 0 })")
     center = page.get_by_label("center of mass x of link1", exact=True).input_value()
     row = page.locator(".inspector tr", has_text="center x").locator("td").first
@@ -257,8 +257,8 @@ def test_numbers_are_plain(page):
     page.evaluate("kinetree.store.set({ q: Float64Array.from([1e-12, Math.PI - 1e-13]) })")
     cells = page.eval_on_selector_all(".pose .matrix td", "all => all.map((x) => x.textContent)")
     assert not [x for x in cells if "e" in x] and "0.0000" in cells
-    page.evaluate("kinetree.store.set({ mode: 'Inverse' }); kinetree.player.seek(2)")
-    page.evaluate("kinetree.store.set({ mode: 'Model' }); kinetree.store.set({ motion: null })")
+    page.evaluate("kinetree.store.set({ mode: 'Torques' }); kinetree.player.seek(2)")
+    page.evaluate("kinetree.store.set({ mode: 'Build' }); kinetree.store.set({ motion: null })")
     assert page.inner_text("#clock") == "0.000 / 0.000 s"
 
 
@@ -268,11 +268,11 @@ def test_numbers_are_plain(page):
 def test_a_mode_that_does_not_suit_gives_its_reason(chromium, tmp_path, name, reason):
     """Choose the mode of torques by a click and by its key where it cannot be: it is grey, and tells why."""
     with opened(chromium, kt.load(name).page().save(tmp_path / "page.html")) as page:
-        tab = page.get_by_role("navigation", name="modes").get_by_role("button", name="Inverse", exact=True)
+        tab = page.get_by_role("navigation", name="modes").get_by_role("button", name="Torques", exact=True)
         assert tab.get_attribute("aria-disabled") == "true" and reason in (tab.get_attribute("title") or "")
         for choose in (lambda: tab.click(force=True), lambda: page.keyboard.press("i")):
             page.evaluate("kinetree.say('')")
             choose()
             assert reason in page.inner_text(".message")
-        assert page.evaluate("kinetree.store.get('mode')") != "Inverse"
+        assert page.evaluate("kinetree.store.get('mode')") != "Torques"
         assert page.locator(".modes [aria-pressed=true]").count() == 1

@@ -124,15 +124,15 @@ def test_torques_are_repeated_outside_of_the_page(chromium, tmp_path, kind):
 
 
 def test_other_modes_have_lines_that_run(chromium, tmp_path):
-    """Run the lines of Python of Kinematics, Recursion, Model and Loops, and those of torques without gravity."""
+    """Run the lines of Python of Move, Understand, Build and Loops, and those of torques without gravity."""
     with opened(
         chromium, kt.load("puma560").page(q=[0.4, -0.6, 0.5, 0.7, 0.9, -0.3]).save(tmp_path / "p.html")
     ) as page:
         kinematics = python_run(texts(page)["The same in Python"])
         assert len(kinematics["solutions"].q) == 8
-        page.get_by_role("button", name="Recursion").click()
+        page.get_by_role("button", name="Understand").click()
         assert python_run(texts(page)["The same in Python"])["tau"].shape == (6,)
-        page.get_by_role("button", name="Model", exact=True).click()
+        page.get_by_role("button", name="Build", exact=True).click()
         made = python_run(texts(page)["The same in Python"])
         arm = next(x for x in made.values() if isinstance(x, kt.System))
         q = np.array([0.4, -0.6, 0.5, 0.7, 0.9, -0.3])

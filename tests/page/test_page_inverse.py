@@ -43,7 +43,7 @@ def torques(page, arm) -> np.ndarray:
 
 
 def opened_inverse(chromium, tmp_path, arm):
-    return opened(chromium, arm.page(q=START).save(tmp_path / "arm.html"), after="#mode=Inverse")
+    return opened(chromium, arm.page(q=START).save(tmp_path / "arm.html"), after="#mode=Torques")
 
 
 MOTIONS = {

@@ -41,7 +41,7 @@ def test_a_lesson_guides(chromium, tmp_path):
         assert page.locator(".dots .solved").count() == 1
         page.locator(STEPS).nth(5).click()
         page.get_by_role("button", name="Release the rod").click()
-        assert page.evaluate("kinetree.store.get('mode')") == "Forward"
+        assert page.evaluate("kinetree.store.get('mode')") == "Simulate"
         assert page.evaluate("kinetree.store.get('motion').end") == pytest.approx(4.0, abs=1e-9)
         assert "Right: 310.8 deg/s" in typed(page, "311")
         page.evaluate("document.activeElement.blur()")

@@ -214,7 +214,7 @@ def test_open_mechanisms_have_no_loops(chromium, tmp_path):
     """Leave the mode out of the page of an arm."""
     with opened(chromium, kt.load("planar_2r").page().save(tmp_path / "arm.html")) as page:
         assert page.get_by_role("button", name="Loops", exact=True).count() == 0
-        assert page.get_by_role("button", name="Forward", exact=True).count() == 1
+        assert page.get_by_role("button", name="Simulate", exact=True).count() == 1
 
 
 def test_a_loop_is_cut_elsewhere(chromium, tmp_path):

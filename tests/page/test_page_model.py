@@ -46,7 +46,7 @@ def rows_of(name: str) -> list[dict]:
 
 
 def model_page(chromium, path, system: kt.System, **options):
-    return opened(chromium, system.page(**options).save(path / "model.html"), after="#mode=Model")
+    return opened(chromium, system.page(**options).save(path / "model.html"), after="#mode=Build")
 
 
 def test_a_standard_table_acts_at_once(chromium, tmp_path):
@@ -74,7 +74,7 @@ def test_a_standard_table_acts_at_once(chromium, tmp_path):
         typed(page, "gravity x", "1.5")
         assert_same_dynamics(page, edited, q)
         page.keyboard.press("Escape")
-        page.evaluate("kinetree.store.set({ mode: 'Kinematics' })")
+        page.evaluate("kinetree.store.set({ mode: 'Move' })")
         cells = page.eval_on_selector_all(".pose .matrix td", "all => all.map((x) => Number(x.dataset.value))")
         assert_close(
             np.reshape(cells, (3, 4)), edited.pose(q, "tool")[:3], 1e-12, "the tool, which is at the last frame"
@@ -93,7 +93,7 @@ def test_undo_links_and_the_given_numbers(chromium, tmp_path):
     rows[1]["a"] = 0.41
     longer = kt.from_dh(rows, convention="modified", degrees=True, gravity=(0, -9.81, 0))
     file = arm.page(q=q).save(tmp_path / "arm.html")
-    with opened(chromium, file, after="#mode=Model") as page:
+    with opened(chromium, file, after="#mode=Build") as page:
         typed(page, "a of link2", "0.41")
         typed(page, "a of tool", "0.5")
         assert_same_dynamics(page, longer, q)
@@ -276,7 +276,7 @@ def test_motions_play_and_respect_calm(chromium, tmp_path):
     """Play the motions to their end; with reduced motion they come as steps."""
     file = kt.load("planar_2r").page().save(tmp_path / "arm.html")
     for calm in ("no-preference", "reduce"):
-        with opened(chromium, file, after="#mode=Model", reduced_motion=calm) as page:
+        with opened(chromium, file, after="#mode=Build", reduced_motion=calm) as page:
             page.get_by_role("button", name="Play", exact=True).click()
             seen = set()
             for _ in range(600):
@@ -294,7 +294,7 @@ def test_large_mechanisms_are_read(chromium, tmp_path):
         file = system.page().save(tmp_path / "large.html")
         assert len(file.read_text()) <= 300_000
         with opened(chromium, file) as page:
-            page.get_by_role("button", name="Model", exact=True).click()
+            page.get_by_role("button", name="Build", exact=True).click()
             assert "These numbers cannot be changed here" in page.inner_text(".panel")
             last = system.mechanism.bodies[-1]
             page.evaluate("(i) => kinetree.store.set({ picked: i })", len(system.mechanism.bodies) - 1)
@@ -312,21 +312,21 @@ def test_the_same_in_python(chromium, tmp_path):
         names: dict = {}
         exec(page.evaluate("kinetree.part.python()"), names)
         assert_same_dynamics(page, names["arm"], q)
-        page.evaluate("kinetree.store.set({ mode: 'Forward' })")
+        page.evaluate("kinetree.store.set({ mode: 'Simulate' })")
         assert 'kt.load("stanford.toml")  # numbers were changed' in page.evaluate("kinetree.part.python()")
 
 
 def test_a_motion_is_compared_after_a_change(chromium, tmp_path):
-    """Keep a motion, change a length in the mode Model: the next motion has it, the one before is drawn without it."""
+    """Keep a motion, change a length in the mode Build: the next motion has it, the one before is drawn without it."""
     arm = kt.load("planar_2r")
-    with opened(chromium, arm.page(q=[0.3, 0.4]).save(tmp_path / "arm.html"), after="#mode=Forward") as page:
+    with opened(chromium, arm.page(q=[0.3, 0.4]).save(tmp_path / "arm.html"), after="#mode=Simulate") as page:
         ahead = "kinetree.store.get('motion').extend(0.1, { patience: 1e5 })"
         page.evaluate(ahead)
         page.get_by_role("button", name="Compare", exact=True).click()
-        page.evaluate("kinetree.store.set({ mode: 'Model' })")
+        page.evaluate("kinetree.store.set({ mode: 'Build' })")
         typed(page, "a of link2", "0.6")
         page.keyboard.press("Escape")
-        page.evaluate("kinetree.store.set({ mode: 'Forward' })")
+        page.evaluate("kinetree.store.set({ mode: 'Simulate' })")
         page.evaluate(ahead)
         q = np.array(page.evaluate("Array.from(kinetree.store.get('motion').q)")).reshape(-1, 2)
         t = np.array(page.evaluate("Array.from(kinetree.store.get('motion').t)"))

@@ -29,10 +29,10 @@ def test_no_control_is_cut_off(width, tmp_path):
     path = tmp_path / "arm.html"
     kt.load("stanford").page(path)
     with browser() as chromium, opened(chromium, path, size=(width, 900)) as page:
-        for mode in ("Model", "Kinematics", "Inverse", "Forward", "Recursion"):
+        for mode in ("Build", "Move", "Torques", "Simulate", "Understand"):
             page.get_by_role("button", name=mode, exact=True).click()
             assert page.evaluate(CUT) == [], mode
-            assert mode != "Model" or page.evaluate(ALPHA)
+            assert mode != "Build" or page.evaluate(ALPHA)
 
 
 WHOLE = """() => [...document.querySelectorAll(".left .control .name, .bodies .pick span")]

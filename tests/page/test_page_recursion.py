@@ -24,7 +24,7 @@ def test_steps_show_the_quantities_of_the_library(chromium, tmp_path):
     """Walk through both recursions, and find twists, wrenches, articulated bodies and accelerations of the library."""
     arm = kt.load("stanford")
     with opened(chromium, arm.page(q=Q).save(tmp_path / "arm.html")) as page:
-        page.get_by_role("button", name="Recursion").click()
+        page.get_by_role("button", name="Understand").click()
         t, dt, w, collected, tau = arm.inverse_recursion(Q, [0.5] * 6, [0.3] * 6)
         page.get_by_role("button", name="Next", exact=True).click()
         assert "link2" in page.inner_text(".working h2")
@@ -48,7 +48,7 @@ def test_the_factors_of_the_page_are_those_of_the_elimination(chromium, tmp_path
     """Eliminate the inertia matrix in the page, and find the pivots of forward_recursion on its diagonal."""
     arm = kt.load("puma560")
     with opened(chromium, arm.page(q=Q).save(tmp_path / "arm.html")) as page:
-        page.get_by_role("button", name="Recursion").click()
+        page.get_by_role("button", name="Understand").click()
         page.get_by_role("button", name="forward", exact=True).click()
         page.locator(".steps button").nth(5).click()
         shown = page.eval_on_selector_all(

@@ -60,13 +60,13 @@ def test_the_arm_stays_in_the_picture(chromium, files):
         assert_seen(page)
         page.evaluate("kinetree.moveTo(Float64Array.from([1.5, 0.1]))")
         assert_seen(page)
-        page.evaluate("kinetree.store.set({ mode: 'Forward' })")
+        page.evaluate("kinetree.store.set({ mode: 'Simulate' })")
         drawn(page)
         assert_seen(page)
         page.set_viewport_size({"width": 1010, "height": 700})
         drawn(page)
         assert_seen(page)
-        page.evaluate("kinetree.store.set({ mode: 'Model' })")
+        page.evaluate("kinetree.store.set({ mode: 'Build' })")
         for length in ("300", "0.3"):
             typed(page, "a of link1", length)
             typed(page, "a of link2", length)
@@ -77,7 +77,7 @@ def test_the_arm_stays_in_the_picture(chromium, files):
 def test_extreme_lengths_leave_a_usable_picture(chromium, files):
     """Type lengths of 1e30 and 1e-30 m: the arm is in the picture, and ordinary lengths bring it back as it was."""
     with opened(chromium, files["planar_2r"]) as page:
-        page.evaluate("kinetree.store.set({ mode: 'Model' })")
+        page.evaluate("kinetree.store.set({ mode: 'Build' })")
         before = page.evaluate(PAINTED)
         for length in ("1e30", "1e-30", "0.3"):
             for label in ("a of link1", "a of link2", "a of the tool"):
@@ -119,7 +119,7 @@ def test_links_keep_whose_view_it_is(chromium, files, part, moved):
 def test_what_falls_stays_in_the_picture(chromium, files, name):
     """Play for three seconds without drives: a sliding arm and a floating base fall far, and are followed."""
     with opened(chromium, files[name]) as page:
-        page.evaluate("kinetree.store.set({ mode: 'Forward' }); kinetree.player.play(true)")
+        page.evaluate("kinetree.store.set({ mode: 'Simulate' }); kinetree.player.play(true)")
         assert page.evaluate("kinetree.stage.follow") == (name == "quadruped"), "only what floats is followed"
         until(page, "kinetree.store.get('time') > 2.5")
         page.evaluate("kinetree.player.play(false)")
@@ -136,7 +136,7 @@ def test_arrows_are_at_most_a_fifth_of_the_picture(chromium, files):
     with opened(chromium, files["planar_2r"]) as page:
         page.evaluate("""() => {
             const { store } = kinetree;
-            store.set({ mode: "Forward", show: { ...store.get("show"), reactions: true } });
+            store.set({ mode: "Simulate", show: { ...store.get("show"), reactions: true } });
             store.set({ start: { q: [0.4, 0.3], qd: [300, -100] } }, { by: "test" });
         }""")
         drawn(page)
@@ -159,7 +159,7 @@ def test_an_ellipsoid_leaves_the_cloud_of_the_workspace(chromium, files):
     """Sample the workspace, show the ellipsoid of velocities, and find all points again."""
     count = "kinetree.part.layer().lines.reduce((n, line) => n + line.points.length / 6, 0)"
     with opened(chromium, files["planar_2r"]) as page:
-        page.evaluate("kinetree.store.set({ mode: 'Kinematics' })")
+        page.evaluate("kinetree.store.set({ mode: 'Move' })")
         page.get_by_role("button", name="Sample", exact=True).click()
         until(page, f"{count} >= 4000")
         page.get_by_role("button", name="ellipsoid", exact=True).click()
@@ -176,7 +176,7 @@ def test_an_ellipsoid_leaves_the_cloud_of_the_workspace(chromium, files):
 def test_phones_keep_the_stage_and_have_large_targets(chromium, files):
     """Scroll a phone down to the last control: the stage is still there, and buttons are at least 44 pixels."""
     with opened(chromium, files["stanford"], size=(390, 800), has_touch=True) as page:
-        for mode in ("Forward", "Kinematics"):
+        for mode in ("Simulate", "Move"):
             page.evaluate(f"kinetree.store.set({{ mode: '{mode}' }})")
             page.evaluate("scrollTo(0, document.scrollingElement.scrollHeight)")
             drawn(page)

@@ -39,11 +39,11 @@ def test_numbers_have_units(chromium, tmp_path, name):
                 page.evaluate("([units, picked]) => kinetree.store.set({ units, picked })", [units, picked])
                 drawn(page)
                 assert set(page.evaluate(BARE)) <= PURE, (mode, units)
-            if mode == "Forward":
+            if mode == "Simulate":
                 for drive in ("torque", "hold", "none"):
                     page.get_by_role("button", name=drive, exact=True).click()
                     assert set(page.evaluate(BARE)) <= PURE, drive
-            if mode == "Recursion":
+            if mode == "Understand":
                 assert "acc" in page.inner_text(".control:visible >> nth=1")
                 page.get_by_role("button", name="forward", exact=True).click()
                 until(page, "kinetree.store.get('recursion').way === 'forward'")

@@ -228,7 +228,7 @@ def test_a_body_is_pulled_and_motions_are_compared(tmp_path):
             link = page.input_value("dialog textarea >> nth=0")
             check_texts(page, tmp_path)
         with opened(chromium, path, after="#" + link.partition("#")[2]) as page:
-            assert page.evaluate("kinetree.store.get('mode')") == "Forward"
+            assert page.evaluate("kinetree.store.get('mode')") == "Simulate"
             assert page.evaluate("kinetree.store.get('start').q") == [-np.pi / 2, 0.0]
 
 
@@ -290,7 +290,7 @@ def test_a_saved_page_is_a_page(tmp_path):
             assert page.inner_text(".bodies .pick") == evil
             assert page.locator("img").count() == 0
             page.keyboard.press("f")
-            assert page.evaluate("kinetree.store.get('mode')") == "Forward"
+            assert page.evaluate("kinetree.store.get('mode')") == "Simulate"
 
 
 @pytest.mark.slow

@@ -257,7 +257,7 @@ def test_the_energy_of_springs_is_counted(tmp_path):
     )
     file = system.page(q=[0.4], editable=False).save(tmp_path / "page.html")
     swing = """() => {
-        kinetree.store.set({ mode: "Forward" });
+        kinetree.store.set({ mode: "Simulate" });
         const motion = kinetree.store.get("motion");
         motion.extend(1.0, { patience: 1e5 });
         const column = motion.columns.find((x) => x.name === "energy");

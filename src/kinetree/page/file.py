@@ -184,7 +184,7 @@ def _is_comment(line: str) -> bool:
 # --- Scripts and styles of pages: the modules that a page needs, and those that it leaves out ---
 
 ENTRY, STYLES = "page/js/main.js", ("js/stage.css", "js/page.css", "js/model.css")
-"""The first module of a page, and its styles: those of stage and player, of the page around them, of the mode Model."""
+"""The first module of a page, and its styles: those of stage and player, of the page around them, of the mode Build."""
 LESSON_ENTRY, LESSON_STYLE = "page/js/lesson_page.js", "js/lesson.css"
 """The first module of a page that may have a lesson, and the style of its column."""
 STUDIO = (
@@ -197,7 +197,7 @@ STUDIO = (
 )
 """The modules that need Python, which files leave out."""
 TABLE = ("page/js/panels/model.js", "page/js/editing.js", "page/js/model_files.js")
-"""The modules of the mode Model, which files without a table leave out."""
+"""The modules of the mode Build, which files without a table leave out."""
 BEAMS = ("page/js/beams.js",)
 """The modules of flexible bodies, which files of rigid ones leave out."""
 

@@ -82,7 +82,7 @@ def system_page(
     return written_page(data | ({"title": title} if title else {}), path)
 
 
-KINEMATICS = "#mode=Kinematics"
+KINEMATICS = "#mode=Move"
 """The state of a page that opens with a slider per joint, the pose of a frame, and a handle to drag it."""
 
 

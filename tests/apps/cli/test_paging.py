@@ -26,7 +26,7 @@ def test_teach_writes_a_page_and_opens_it(tmp_path, capsys, monkeypatch):
     assert run("teach", "planar_2r", "-o", str(file), "--no-browser") == 0 and not seen
     assert run("teach", "planar_2r", "-o", str(file)) == 0
     assert seen == [file.as_uri()] and capsys.readouterr().out == f"{file}\n" * 2
-    assert "#mode=Kinematics" in file.read_text()
+    assert "#mode=Move" in file.read_text()
 
 
 def test_dh_prints_a_table(capsys):

@@ -118,8 +118,8 @@ def test_files_are_saved_and_opened_again(studio):
     data = result(studio, "open_file", name="mine.toml")["data"]
     assert data["model"]["bodies"][1]["mass"] == arm.mechanism.bodies[1].mass
     assert np.array_equal(data["first"]["q"], arm.neutral())
-    page = result(studio, "page_file", state="#mode=Forward&q=0.1,<0.2")["text"]
-    assert 'data-state="#mode=Forward&amp;q=0.1,&lt;0.2"' in page and 'name="kinetree-studio" content=""' in page
+    page = result(studio, "page_file", state="#mode=Simulate&q=0.1,<0.2")["text"]
+    assert 'data-state="#mode=Simulate&amp;q=0.1,&lt;0.2"' in page and 'name="kinetree-studio" content=""' in page
     assert "connect-src" not in page
 
 

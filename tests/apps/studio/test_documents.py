@@ -180,7 +180,7 @@ def test_one_file_holds_the_document(chromium, address, tmp_path):
         page.keyboard.press("k")
         typed(page, "joint1", "77")
         drop(page, "mine.html", (tmp_path / "mine.html").read_text())
-        until(page, "kinetree.store.get('mode') === 'Inverse'")
+        until(page, "kinetree.store.get('mode') === 'Torques'")
         assert content(page) == before
         drop(page, "other.html", "<p id='data'>no page</p>")
         until(page, "document.querySelector('.message').textContent.startsWith('other.html is not a page of Kinetree')")
@@ -210,7 +210,7 @@ ACTIONS = {
     "units": "kinetree.store.set({ units: pick(['deg', 'rad']) })",
     "law": """kinetree.store.fields.has("inverse") && kinetree.store.set({ inverse: {
         ...kinetree.store.get("inverse"), kind: pick(["cycloid", "cubic", "quintic"]), duration: 1 + random() } })""",
-    "hold": """kinetree.store.fields.has("forward") && kinetree.store.get("mode") === "Forward"
+    "hold": """kinetree.store.fields.has("forward") && kinetree.store.get("mode") === "Simulate"
         && document.querySelectorAll("[aria-label=drives] button")[Math.floor(3 * random())].click()""",
 }
 
@@ -241,8 +241,8 @@ def test_random_moments_come_back(chromium, address, name):
                 a, b = np.array(after.pop(key)), np.array(before.pop(key))
                 assert_close(a, b, 1e-9 * max(1.0, np.abs(b).max(initial=0.0)), f"{key} at moment {moment}: {done}")
             if after["mode"] not in (
-                "Inverse",
-                "Forward",
+                "Torques",
+                "Simulate",
             ):  # the others have no motion of their own before they are asked
                 after.pop("time"), before.pop("time")
             assert after == before, (moment, done)

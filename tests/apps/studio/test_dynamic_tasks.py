@@ -24,7 +24,7 @@ def test_torques_of_a_motion(show):
     """Plot the torques of a cycloid with gravity, without it and with a payload; read them back from CSV."""
     arm = kt.load("planar_3r")
     start, end = np.zeros(3), np.radians([60, -45, 30])
-    with show("planar_3r", "Inverse") as page:
+    with show("planar_3r", "Torques") as page:
         for k, x in enumerate(end):
             typed(page, f"to joint{k + 1}", repr(float(np.degrees(x))))
         typed(page, "duration", "1.25")
@@ -50,7 +50,7 @@ def test_torques_of_a_motion(show):
 def test_an_arm_falls_and_is_held(show):
     """Let an arm fall: its energy stays; then hold it by springs and dampers: it comes to rest at its target."""
     arm = kt.load("planar_3r")
-    with show("planar_3r", "Forward") as page:
+    with show("planar_3r", "Simulate") as page:
         typed(page, "joint1", "35")
         computed_ahead(page, 1)
         t, q, qd = motion(page)
@@ -84,7 +84,7 @@ def test_an_arm_falls_and_is_held(show):
 def test_a_floating_arm_keeps_its_momentum(show):
     """Drive the arm of a space robot: its momentum stays zero, and its base moves."""
     arm = kt.load("space_robot_3r")
-    with show("space_robot_3r", "Forward") as page:
+    with show("space_robot_3r", "Simulate") as page:
         page.get_by_role("button", name="torque", exact=True).click()
         driven = [v["label"] for v in page.evaluate("kinetree.model.velocities")][6:]
         for label, torque in zip(driven, ("4", "-2.5", "1"), strict=True):
@@ -124,7 +124,7 @@ def test_two_sets_of_parameters_are_compared(show):
     """Let an arm fall, change its free parameters, and let it fall again beside the first motion."""
     arm = kt.load("tube_arm")
     free = arm.mechanism.free_parameters
-    with show("tube_arm", "Kinematics") as page:
+    with show("tube_arm", "Move") as page:
         page.keyboard.press("f")
         computed_ahead(page, 0.5)
         t, q, _ = motion(page)
@@ -150,7 +150,7 @@ def test_two_sets_of_parameters_are_compared(show):
 def test_a_heavier_body_is_compared(show):
     """Keep a motion, change a mass in the table of the model, and compare the next motion with it."""
     arm = kt.load("planar_2r")
-    with show("planar_2r", "Forward") as page:
+    with show("planar_2r", "Simulate") as page:
         computed_ahead(page, 0.5)
         page.locator(".stage").focus()
         page.keyboard.press("c")

@@ -63,7 +63,7 @@ def test_a_robot_moves_and_is_exported(show):
 def test_forward_kinematics_along_a_cycloid(show):
     """Move from initial to final joint values along a cycloid, play it, and read its curves back from CSV."""
     start, end = np.radians([20, -35, 50]), np.radians([95, 40, -25])
-    with show("planar_3r", "Inverse") as page:
+    with show("planar_3r", "Torques") as page:
         for tab, values in (("from", start), ("to", end)):
             page.get_by_role("button", name=tab, exact=True).click()
             for k, x in enumerate(values):
@@ -98,7 +98,7 @@ def test_inverse_kinematics_of_arms(show, name):
     frame, q = SOLVED[name]
     arm = kt.load(name)
     T = arm.pose(q, frame)
-    with show(name, "Kinematics") as page:
+    with show(name, "Move") as page:
         page.evaluate("(q) => kinetree.moveTo(Float64Array.from(q))", q)
         page.get_by_role("button", name="Find", exact=True).click()
         texts = page.eval_on_selector_all(".solutions button", "all => all.map((x) => x.dataset.q)")
@@ -130,7 +130,7 @@ def test_motions_are_loaded_from_files(show, tmp_path):
     fine = np.linspace(0.0, 1.2, 25)
     poses = arm.pose(sampled(kt.Polynomial(start, end, 1.2), fine)[0], "link6")
     path.write_text(text_of(["t", "x", "y", "z", "roll", "pitch", "yaw"], np.column_stack([fine, *angles(poses).T])))
-    with show("puma560", "Inverse") as page:
+    with show("puma560", "Torques") as page:
         page.evaluate("(q) => kinetree.store.set({ q: Float64Array.from(q) })", start.tolist())
         page.get_by_role("button", name="file", exact=True).click()
         page.get_by_label("CSV file of a motion").set_input_files(joints)
@@ -166,7 +166,7 @@ def angles(T: np.ndarray) -> np.ndarray:
 def test_a_robot_is_jogged(show):
     """Move a joint by its slider and keys, then the tool along and about axes of the ground."""
     arm = kt.load("puma560")
-    with show("puma560", "Kinematics") as page:
+    with show("puma560", "Move") as page:
         page.evaluate("kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))")
         before = coordinates(page)
         slider = page.get_by_label("joint3, slider", exact=True)

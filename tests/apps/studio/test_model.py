@@ -150,7 +150,7 @@ def test_runs_in_python_follow_the_table(tmp_path):
             page.get_by_role("button", name="link2", exact=True).first.click()
             typed(page, "mass of link2", "1.9")
             page.keyboard.press("Escape")
-            page.evaluate("kinetree.store.set({ mode: 'Forward' })")
+            page.evaluate("kinetree.store.set({ mode: 'Simulate' })")
             typed(page, "duration", "0.5")
             page.get_by_role("button", name="Run in Python", exact=True).click()
             until(page, "kinetree.store.get('motion')?.recorded || kinetree.store.get('motion')?.count > 20")

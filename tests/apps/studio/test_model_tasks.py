@@ -51,7 +51,7 @@ def test_a_page_is_saved_reopened_and_sent(show, chromium, tmp_path):
     arm = kt.load("planar_2r")
     bodies = (arm.mechanism.bodies[0], replace(arm.mechanism.bodies[1], mass=1.85))
     heavier = kt.System(replace(arm.mechanism, bodies=bodies))
-    with show("planar_2r", "Model") as page:
+    with show("planar_2r", "Build") as page:
         page.get_by_role("button", name="link2", exact=True).first.click()
         typed(page, "mass of link2", "1.85")
         page.keyboard.press("Escape")
@@ -67,19 +67,19 @@ def test_a_page_is_saved_reopened_and_sent(show, chromium, tmp_path):
         saved.value.save_as(tmp_path / "sent.html")
     assert len((tmp_path / "sent.html").read_text()) < 300_000
     with opened(chromium, tmp_path / "sent.html") as page:
-        assert page.evaluate(STATE)[:2] == ["Kinematics", "rad"]
+        assert page.evaluate(STATE)[:2] == ["Move", "rad"]
         q, qd, qdd = np.array([np.radians(31.5), 0.0]), np.array([0.4, -0.7]), np.array([1.1, 0.6])
         assert_close(coordinates(page), q, 1e-15, "position")
         call = "([q, qd, qdd]) => Array.from(kinetree.kernel.call('inverse_dynamics', { q, qd, qdd }))"
         tau = page.evaluate(call, [x.tolist() for x in (q, qd, qdd)])
         assert_close(np.array(tau), heavier.inverse_dynamics(q, qd, qdd), 1e-12, "torques of the heavier arm")
         page.keyboard.press("f")
-        assert page.evaluate("kinetree.store.get('mode')") == "Forward"
+        assert page.evaluate("kinetree.store.get('mode')") == "Simulate"
 
 
 def test_a_mechanism_is_saved_into_the_folder_and_reopened(chromium, studio, tmp_path):
     """Save the mechanism with a changed mass into the folder of the studio, and open it from there."""
-    with served(chromium, f"{studio}#mode=Model") as page:
+    with served(chromium, f"{studio}#mode=Build") as page:
         page.get_by_role("button", name="link2", exact=True).first.click()
         typed(page, "mass of link2", "1.85")
         page.keyboard.press("Escape")
@@ -113,7 +113,7 @@ def test_an_arm_is_entered_from_nothing(chromium, studio):
     ]
     rows[1]["com"] = [-0.125, 0, 0]
     arm = kt.from_dh(rows, name="robot", gravity=(0, -9.81, 0))
-    with served(chromium, f"{studio}#mode=Model") as page:
+    with served(chromium, f"{studio}#mode=Build") as page:
         page.get_by_role("button", name="New robot", exact=True).click()
         until(page, "document.title === 'robot'")
         page.get_by_role("button", name="link1", exact=True).first.click()
@@ -142,7 +142,7 @@ POSES = "Array.from(kinetree.kernel.poses(kinetree.store.get('q')))"
 
 def test_a_chain_has_another_number_of_links(chromium, studio):
     """Change the number of links of a chain from two to five, and let it fall again."""
-    with served(chromium, f"{studio}#mode=Model") as page:
+    with served(chromium, f"{studio}#mode=Build") as page:
         page.get_by_role("button", name="New robot", exact=True).click()
         until(page, "document.title === 'robot'")
         for count in (5, 3):
@@ -157,4 +157,4 @@ def test_a_chain_has_another_number_of_links(chromium, studio):
             run = kt.simulate(chain, q[0], times=t, dt=1 / 60 / 17 * (1 + 1e-9), method="rk4")
             assert_close(q, run.q, 1e-12 * np.abs(q).max(), f"fall of {count} links")
             page.locator(".stage").focus()
-            page.get_by_role("button", name="Model", exact=True).click()
+            page.get_by_role("button", name="Build", exact=True).click()

@@ -90,8 +90,8 @@ def test_a_run_in_python_is_shown(studio):
         page.get_by_role("button", name="Run in Python").click()
         page.get_by_role("button", name="Cancel").wait_for()
         page.keyboard.press("Escape")
-        page.get_by_role("button", name="Kinematics").click()  # the page goes on
-        assert page.evaluate("kinetree.store.get('mode')") == "Kinematics"
+        page.get_by_role("button", name="Move", exact=True).click()  # the page goes on
+        assert page.evaluate("kinetree.store.get('mode')") == "Move"
         page.keyboard.press("f")
         page.get_by_role("button", name="Cancel").click()
         page.get_by_text("Cancelled.").wait_for()
@@ -123,7 +123,7 @@ def test_contact_is_not_lost_silently(studio, tmp_path):
     contacts = tuple(kt.Contact(f"tip{k}", "seat", placement=x, surface=floor) for k, x in enumerate(LEGS))
     touching = kt.System(replace(plain, name="standing", contacts=contacts))
     kt.save(touching, tmp_path / "standing.toml")
-    with opened(chromium, touching.page().save(tmp_path / "standing.html"), after="#mode=Forward") as page:
+    with opened(chromium, touching.page().save(tmp_path / "standing.html"), after="#mode=Simulate") as page:
         said = page.inner_text(".missing")
         assert said.startswith("This mechanism has contacts: tip0, tip1, tip2. The page computes without contact")
         assert "kt.simulate in Python computes them" in said
@@ -135,23 +135,23 @@ def test_contact_is_not_lost_silently(studio, tmp_path):
         until(page, "kinetree.store.get('motion')?.recorded === true")
         return page.evaluate("kinetree.store.get('motion').state(0.25).q[2]")
 
-    with served(chromium, f"{address}&open=folder%2Fstanding.toml#mode=Forward") as page:
+    with served(chromium, f"{address}&open=folder%2Fstanding.toml#mode=Simulate") as page:
         assert '"Run in Python" below computes them.' in page.inner_text(".missing")
         assert page.locator("label", has_text="floor under").count() == 0
         assert_close(height(page), 0.0, 1e-9, "it stands on its contacts")
-    with served(chromium, f"{address}&open=folder%2Fstool.toml#mode=Forward") as page:
+    with served(chromium, f"{address}&open=folder%2Fstool.toml#mode=Simulate") as page:
         assert "here it falls through the floor" in page.inner_text(".missing")
         assert_close(height(page), 0.0, 1e-9, "it stands on the floor")
         page.get_by_label("floor under leg0, leg1, leg2").uncheck()
         assert_close(height(page), -9.81 * 0.25**2 / 2, 1e-6, "it falls")
-    with served(chromium, f"{address}#mode=Forward") as page:
+    with served(chromium, f"{address}#mode=Simulate") as page:
         assert page.locator(".missing").count() == 0
 
 
 def test_a_cloud_is_computed_in_python(studio):
     """Compute a cloud of runs in Python: its first run is that of the library, and its bands are charts."""
     chromium, address = studio
-    with served(chromium, f"{address}#mode=Forward") as page:
+    with served(chromium, f"{address}#mode=Simulate") as page:
         typed(page, "number of runs", "40")
         typed(page, "duration of the runs", "0.5")
         page.get_by_role("button", name="Cloud in Python", exact=True).click()
@@ -234,7 +234,7 @@ def test_a_lesson_is_taken_and_left(studio):
         assert page.inner_text(".reply").startswith("Right: 0.5 m.")
         page.get_by_role("button", name="leave the lesson").click()
         until(page, "document.title === 'planar_2r'")
-        assert page.locator(".lesson").count() == 0 and page.evaluate("kinetree.store.get('mode')") == "Kinematics"
+        assert page.locator(".lesson").count() == 0 and page.evaluate("kinetree.store.get('mode')") == "Move"
         assert page.evaluate("Array.from(kinetree.store.get('q'))") == [np.radians(31.5), 0.0]
         assert page.evaluate("() => kinetree.server.call('page_file').then((x) => x.text.includes('planar_2r'))")
         page.goto(f"{address}&open=lesson%2F{lessons.names()[0]}")
@@ -293,7 +293,7 @@ def test_opening_is_cancelled_and_does_not_queue(studio, monkeypatch):
         assert names == ["stanford", "stanford", "puma560", "planar_3r"]
         assert page.evaluate("() => kinetree.server.call('page_file').then((x) => x.text.includes('<title>planar_3r'))")
         gate.clear()
-        page.get_by_role("button", name="Model", exact=True).click()
+        page.get_by_role("button", name="Build", exact=True).click()
         for _ in range(3):
             page.get_by_role("button", name="Add a link", exact=True).click()
         page.locator(".stagebox .waiting", has_text="the changed mechanism").wait_for()

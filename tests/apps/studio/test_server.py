@@ -26,7 +26,7 @@ def test_a_page_opens_another_mechanism(tmp_path):
             expected = kt.load("planar_3r").poses(q)
             assert_close(np.reshape(poses, (-1, 4, 4)), expected, 1e-12, "poses")
             page.keyboard.press("f")
-            assert page.evaluate("kinetree.store.get('mode')") == "Forward"
+            assert page.evaluate("kinetree.store.get('mode')") == "Simulate"
 
 
 OPEN = """async (name) => {

@@ -60,7 +60,7 @@ def lesson_content(lesson: Lesson, progress: Progress = lambda share: None) -> t
     """Return the mechanism of a lesson, and the data of its page."""
     system = load(lesson.mechanism)
     start = evaluate_formula(lesson.start, {}) if lesson.start else None
-    edited = any(step.setting.get("mode") == "Model" for step in lesson.steps)
+    edited = any(step.setting.get("mode") == "Build" for step in lesson.steps)
     data = system_data(system, q=start, editable=edited, progress=progress)
     return system, data | {"title": lesson.title, "lesson": lesson_data(lesson)}
 

@@ -171,7 +171,7 @@ def figure_13(folder: Path) -> Outcome:
         "accelerations of the roll are not the rates of its velocities. Here both feet and the trunk are exactly on "
         "their paths."
     )
-    files_note = "A page of the biped, in its mode Inverse, reads the table of this figure as a motion."
+    files_note = "A page of the biped, in its mode Torques, reads the table of this figure as a motion."
     return Outcome(
         checks,
         (),

@@ -35,6 +35,14 @@ import { fromRows } from "./vectors.js";
  */
 
 const PATIENCE = 1500; // [ms] to compute the motion up to the instant at which it is shown again
+// names of modes in links and files that were made before modes were named by their tasks
+const MODES_BEFORE = {
+  Model: "Build",
+  Kinematics: "Move",
+  Inverse: "Torques",
+  Forward: "Simulate",
+  Recursion: "Understand",
+};
 const KEPT = ["units", "theme"]; // fields of the store that stay when another mechanism is opened
 
 // Start the page in an element. shown(app) is called with the page of the first mechanism, and of every one that
@@ -351,7 +359,7 @@ function openState(app, before, state) {
   const known = app.panels.map((p) => p.name);
   const { mode: linked, ...given } = readLink(store, hash);
   const usual = (app.panels.find((p) => !p.later) || app.panels[0])?.name;
-  const mode = [linked, before].find((name) => known.includes(name)) || usual;
+  const mode = [MODES_BEFORE[linked] || linked, before].find((name) => known.includes(name)) || usual;
   store.set({ ...state, ...given });
   setTheme(app);
   const charts = /[#&]plots=([^&]*)/.exec(hash);

@@ -25,7 +25,7 @@ async function open(app, what, action, args, say, given) {
   const remarks = [
     ...(suspects.length ? [`${count(suspects.length, "remark")} on ${what}, first: ${suspects[0].text}.`] : []),
     ...(dropped.length ? [`${count(dropped.length, "part")} of the file were left out.`] : []),
-    ...(suspects.length + dropped.length > 1 ? ["The mode Model has them all under Checks."] : []),
+    ...(suspects.length + dropped.length > 1 ? ["The mode Build has them all under Checks."] : []),
   ];
   if (remarks.length) made.app.say(remarks.join(" "), { calm: true });
 }
@@ -98,7 +98,7 @@ export async function openUploads(app, files, say = app.say, base = "fixed") {
     );
   const [[file, name]] = top;
   if (name.toLowerCase().endsWith(".csv") && /^\s*"?t"?\s*,/.test(await file.slice(0, 200).text()))
-    return say(`${name} is a motion: choose it in the mode Inverse, under "file".`);
+    return say(`${name} is a motion: choose it in the mode Torques, under "file".`);
   const uploads = await Promise.all(files.map(async ([one, path]) => ({ name: path, content: await base64(one) })));
   return openCall(app, name, { uploads, name, base }, say);
 }

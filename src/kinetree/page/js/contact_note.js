@@ -13,7 +13,7 @@ export function touchingFrames({ bodies, contacts, frames, gravity, joints, loop
 export const listed = (names) =>
   names.length > 6 ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} more` : names.join(", ");
 
-// A sentence for the mode Forward; "" where contact is not missing.
+// A sentence for the mode Simulate; "" where contact is not missing.
 export function contactNote(model) {
   const { contacts } = model;
   if (contacts.length) {

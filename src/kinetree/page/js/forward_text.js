@@ -88,7 +88,7 @@ export function toml(app, motion) {
     ...(motion.touched ? [TOUCHED] : []),
     "[experiment]",
     `mechanism = ${JSON.stringify(file)}  # ` +
-      (file === model.name ? "or the path of its file" : "numbers were changed: save them by TOML in the mode Model"),
+      (file === model.name ? "or the path of its file" : "numbers were changed: save them by TOML in the mode Build"),
     "",
     "[start]",
     `q = ${list(q)}`,

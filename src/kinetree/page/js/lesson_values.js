@@ -92,7 +92,7 @@ export function answerOf(app, question) {
   }
 }
 
-// A motion without drives, by the steps of the mode Forward.
+// A motion without drives, by the steps of the mode Simulate.
 function freeMotion({ kernel, model }, q, qd, duration) {
   const motion = new Motion(model);
   const state = kernel.begin(q, kernel.closeVelocities(q, qd));

@@ -36,8 +36,8 @@ export const massFrameOf = (row, i) =>
 // A name of a file for a mechanism.
 export const fileName = (name) => name.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 80) || "mechanism";
 
-// The line of Python that loads the mechanism. With changed numbers it is the file that the mode Model saves.
+// The line of Python that loads the mechanism. With changed numbers it is the file that the mode Build saves.
 export function loadLine({ model, table }) {
   if (!table?.isEdited()) return `arm = kt.load(${JSON.stringify(model.name)})  # or the path of its file`;
-  return `arm = kt.load("${fileName(model.name)}.toml")  # numbers were changed: save them by TOML in the mode Model`;
+  return `arm = kt.load("${fileName(model.name)}.toml")  # numbers were changed: save them by TOML in the mode Build`;
 }

@@ -1,5 +1,5 @@
-// Runs in Python, from the mode Forward: methods that the page does not have, tolerances, contacts, and long times. The
-// page stays responsive; the run can be cancelled, and becomes the motion that the page shows.
+// Runs in Python, from the mode Simulate: methods that the page does not have, tolerances, contacts, and long times.
+// The page stays responsive; the run can be cancelled, and becomes the motion that the page shows.
 
 import { listed, touchingFrames } from "./contact_note.js";
 import { numberControl } from "./controls.js";

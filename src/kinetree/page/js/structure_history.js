@@ -28,7 +28,7 @@ export function connectStructures(app) {
     const before = present();
     const { structures } = session;
     const options = (data) => ({
-      mode: "Model",
+      mode: "Build",
       state: { picked: Math.min(picked, data.model.bodies.length - 1) },
       structures,
       made: call,

@@ -65,9 +65,9 @@ export function buildTools(app, layout) {
 
 // Where the mode has no motion, the mechanism falls.
 function playOrFall({ player, store, panels, say }) {
-  if (!player.ready && panels.some((panel) => panel.name === "Forward")) {
-    store.set({ mode: "Forward" });
-    say("Free fall, in the mode Forward: the mode before has nothing to play.", { calm: true });
+  if (!player.ready && panels.some((panel) => panel.name === "Simulate")) {
+    store.set({ mode: "Simulate" });
+    say("Free fall, in the mode Simulate: the mode before has nothing to play.", { calm: true });
   }
   player.play(!player.playing);
 }

@@ -32,26 +32,26 @@ const STOPS = [
     at: ".left",
     part: "panel",
     title: "The panel",
-    suits: hasMode("Kinematics"),
-    enter: mode("Kinematics"),
+    suits: hasMode("Move"),
+    enter: mode("Move"),
     text: "Move a slider, or click a number and type another one. A click on deg at the top changes to radians.",
   },
   {
     at: ".player",
     title: "Motion",
-    suits: hasMode("Forward"),
-    enter: mode("Forward"),
+    suits: hasMode("Simulate"),
+    enter: mode("Simulate"),
     text:
-      "In the mode Forward the mechanism moves under gravity: press the button, or the space bar. Drag a " +
+      "In the mode Simulate the mechanism moves under gravity: press the button, or the space bar. Drag a " +
       "body to pull it. The names below show frames, joints, forces and more.",
   },
   {
     at: ".plots",
     part: "plots",
     title: "Curves",
-    suits: hasMode("Forward"),
+    suits: hasMode("Simulate"),
     enter: (app) => {
-      mode("Forward")(app);
+      mode("Simulate")(app);
       app.store.get("motion")?.extend?.(2);
       app.plots.refresh();
       app.player.show();

@@ -19,7 +19,7 @@ const LONGEST = 600; // [s] computed ahead at most
 const REDRAWN = 150; // [ms] between pictures while a motion is computed ahead
 
 export const panel = {
-  name: "Forward",
+  name: "Simulate",
   key: "f",
   title: "let the mechanism move under gravity, drives and your hand",
   needs: ["poses", "integrate", "time_step", "kinetic_energy", "potential_energy", "twists", "inverse_dynamics"],

@@ -2,7 +2,7 @@
 //
 // A module exports `panel`:
 //
-//   name     the word in the header, e.g. "Kinematics"
+//   name     the word in the header, e.g. "Move"
 //   key      the key that chooses it, one letter or digit that no other panel has; shown in its tooltip
 //   title    one sentence for the tooltip: what a reader does here
 //   needs    names of kernel functions without which the panel is not offered; [] for none

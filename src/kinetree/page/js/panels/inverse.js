@@ -24,7 +24,7 @@ const TITLES = {
 const LONG = 0.3; // of the size of the mechanism: the arrow of the largest reaction
 
 export const panel = {
-  name: "Inverse",
+  name: "Torques",
   key: "i",
   title: "the torques of a motion, by cause",
   needs: ["poses", "twists", "inverse_dynamics", "gravity_torque", "reactions", "twist_rates"],
@@ -228,15 +228,15 @@ export const panel = {
 
 // Why a mechanism has no inverse dynamics here; "" if it has.
 function reasonOf({ model }) {
-  const trees = "Inverse is for trees with a drive in every joint.";
-  const instead = "see Forward, with torques or hold.";
+  const trees = "Torques is for trees with a drive in every joint.";
+  const instead = "see Simulate, with torques or hold.";
   if (model.loops.length)
     return `${trees} This mechanism has loops: the mode Loops has the torque of its drive and all bearing forces.`;
   if (model.joints.some((joint, i) => joint.floats && model.bodies[i].parent < 0))
     return `${trees} This mechanism floats, and nothing drives its base: ${instead}`;
   if (model.closed) return `${trees} Joints of this mechanism are coupled, by gears or as mimic joints: ${instead}`;
   if (model.nq !== model.nv || model.coordinates.some((c, k) => c.velocity !== k))
-    return `Inverse is for joints with one coordinate per velocity, unlike those with quaternions: ${instead}`;
+    return `Torques is for joints with one coordinate per velocity, unlike those with quaternions: ${instead}`;
   return "";
 }
 

@@ -23,7 +23,7 @@ const HALVINGS = 12; // of a step that does not fit
 const TRAVEL = 2; // [s] of the motion to a solution
 
 export const panel = {
-  name: "Kinematics",
+  name: "Move",
   key: "k",
   title: "move the joints or a frame, and read poses and Jacobians",
   needs: ["poses", "integrate", "twists"],

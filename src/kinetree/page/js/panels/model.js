@@ -13,7 +13,7 @@ import { fileName, loadLine } from "../names.js";
 import { neat } from "../units.js";
 
 export const panel = {
-  name: "Model",
+  name: "Build",
   key: "b",
   title: "read and change the numbers of the mechanism, and see what its DH parameters mean",
   needs: [],

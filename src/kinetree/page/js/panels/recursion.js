@@ -14,7 +14,7 @@ const COLORS = { "m/s": [0.16, 0.5, 0.38], N: [0.69, 0.25, 0.24], "m/s^2": [0.16
 const LARGEST = 40; // the most rows of a matrix that is drawn
 
 export const panel = {
-  name: "Recursion",
+  name: "Understand",
   key: "w",
   title: "see the recursion: outward and inward, body by body",
   needs: ["poses", "inverse_recursion", "forward_recursion"],
