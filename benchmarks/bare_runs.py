@@ -11,8 +11,6 @@ RUNS = 20_000
 BATCHES = 20
 """Runs of a batch, and batches of a measurement: some seconds."""
 
-SERVE = "import bare_runs; bare_runs.serve()"
-
 
 class Bare:
     """Two processes that simulate the same runs when they are asked to; they end with the context."""
@@ -20,7 +18,7 @@ class Bare:
     def __enter__(self) -> Bare:
         """Start the processes, and wait until they have simulated once."""
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._processes = [subprocess.Popen([sys.executable, "-c", SERVE], **pipes) for _ in range(2)]
+        self._processes = [subprocess.Popen([sys.executable, __file__], **pipes) for _ in range(2)]
         self._answers(2)
         return self
 
@@ -69,3 +67,7 @@ def serve() -> None:
         for _ in range(BATCHES):
             simulate()
         print(flush=True)
+
+
+if __name__ == "__main__":
+    serve()
