@@ -261,7 +261,7 @@ def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict
 def _room(mechanism: Mechanism, *, table: bool, beams: bool) -> float:
     """Return the characters that a page leaves for its data and for the functions of its mechanism."""
     script = script_of(mechanism.loops, table=table, beams=beams)
-    return LARGEST - len(compress(script)) - len(compress(style_of())) - FRAME
+    return LARGEST - len(compress(script.encode())) - len(compress(style_of().encode())) - FRAME
 
 
 def _reached(system: System, start: Trajectory, poses: Numbers) -> Numbers:
@@ -323,7 +323,7 @@ def page_scene(drawn: Scene, poses: Numbers, *, standing: bool) -> dict[str, Any
     camera = sight.camera
     return {
         "vertices": np.concatenate([whole.vertices, whole.normals, whole.colors], axis=1).astype(np.float32),
-        "faces": whole.faces.astype(np.uint32),
+        "faces": np.diff(whole.faces.ravel(), prepend=0).astype(np.uint32),  # steps, modulo 2**32: they compress well
         "ranges": [[int(start), count] for start, count in zip(starts, counts, strict=False)],
         "solids": {name: len(drawn.bodies) + k for k, name in enumerate(names)},
         "cuts": [

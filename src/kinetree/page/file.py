@@ -8,7 +8,9 @@ import hashlib
 import json
 import posixpath
 import re
-from collections.abc import Sequence
+import string
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -25,7 +27,7 @@ def fill_template(template: str, script: str, style: str, data: object, *, compi
     Style and script are compressed, and a short loader applies them. The policy lets the browser use these alone, by
     their hashes; a page with a kernel, or one that `compiles` others, may compile WebAssembly from bytes.
     """
-    loader = texts(["js/loader.js"]) if script else ""
+    loader = bundle("page/js/loader.js") if script else ""
     allowed = [fingerprint(x) for x in (loader, script) if x] or ["none"]
     if compiles or (isinstance(data, dict) and data.get("kernel")):
         allowed.append("wasm-unsafe-eval")
@@ -33,8 +35,8 @@ def fill_template(template: str, script: str, style: str, data: object, *, compi
     parts = {
         "POLICY": f"default-src 'none'; script-src {scripts}; style-src '{fingerprint(style)}'",
         "STYLE": style,
-        "LOOK": compress(style),
-        "CODE": compress(script) if script else "",
+        "LOOK": compress(style.encode()),
+        "CODE": compress(script.encode()) if script else "",
         "SCRIPT": loader,
         "DATA": json.dumps(pack(data)),
         **more,
@@ -50,23 +52,33 @@ def texts(names: Sequence[str]) -> str:
     return "\n".join(re.sub(r"\s*([{};,])\s*", r"\1", text) if name.endswith(".css") else text for name, text in found)
 
 
-def compress(text: str) -> str:
-    """Return a text compressed, in base64."""
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+INSIDE = (b"<>&@`", b",.:[]")
+"""Digits of base 85 that mean something in HTML or templates, and those that stand for them in pages."""
+DENSITY = 5.0 / 4.0
+"""Characters of a page per compressed byte: four bytes are five digits of base 85."""
+
+
+def compress(content: bytes) -> str:
+    """Return bytes compressed, in base 85."""
+    return base64.b85encode(gzip.compress(content, mtime=0)).translate(bytes.maketrans(*INSIDE)).decode()
+
+
+def decompress(text: str) -> bytes:
+    """Return the bytes that were compressed."""
+    return gzip.decompress(base64.b85decode(text.encode().translate(bytes.maketrans(*reversed(INSIDE)))))
 
 
 def pack(data: object) -> str:
-    """Return data as text in base64: compressed JSON, followed by the arrays, to which it refers by their places."""
+    """Return data as text in base 85: compressed JSON, followed by the arrays, to which it refers by their places."""
     blocks: list[bytes] = []
     plain = json.dumps(_without_arrays(data, blocks), allow_nan=False, separators=(",", ":")).encode()
     plain += b" " * (-(len(plain) + 8) % 8)
-    whole = len(plain).to_bytes(8, "little") + plain + b"".join(blocks)
-    return base64.b64encode(gzip.compress(whole, mtime=0)).decode()
+    return compress(len(plain).to_bytes(8, "little") + plain + b"".join(blocks))
 
 
 def unpack(text: str) -> Any:
     """Return the data of `pack`."""
-    whole = gzip.decompress(base64.b64decode(text))
+    whole = decompress(text)
     size = int.from_bytes(whole[:8], "little")
     types = dict(KINDS.values())
 
@@ -122,7 +134,8 @@ def bundle(entry: str, without: tuple[str, ...] = ()) -> str:
     _visit(entry, sources, order, ())
     number = {path: k for k, path in enumerate(order)}
     exports = {path: _exports(sources[path]) for path in order}
-    return '"use strict";\n' + "".join(_function(path, sources[path], number, exports) for path in order)
+    functions = "".join(_function(path, sources[path], number, exports) for path in order)
+    return f'"use strict";{{\n{functions}}}\n'  # in braces, so that two scripts of a page share no names
 
 
 def _visit(path: str, sources: dict[str, str], order: list[str], above: tuple[str, ...]) -> None:
@@ -158,8 +171,9 @@ def _function(path: str, source: str, number: dict[str, int], exports: dict[str,
             raise ValueError(f"{path} imports {', '.join(missing)} from {target}, which does not export it")
         return f"const {{ {', '.join(_pairs(names))} }} = m{number[target]};\n"
 
-    text = _short(LISTED.sub("", DECLARED.sub(r"\1", IMPORT.sub(imported, source))))
-    return f"const m{number[path]} = (() => {{\n{text}return {{ {', '.join(exports[path])} }};\n}})();\n"
+    text = LISTED.sub("", DECLARED.sub(r"\1", IMPORT.sub(imported, source)))
+    text += f"return {{ {', '.join(exports[path])} }};"
+    return f"const m{number[path]}=(()=>{{{shorten(text)}}})();\n"
 
 
 def _pairs(names: str) -> list[str]:
@@ -168,17 +182,157 @@ def _pairs(names: str) -> list[str]:
     return [": ".join(part) for part in parts]
 
 
-def _short(source: str) -> str:
-    """Return a module without indentation and without lines that are comments."""
-    lines = (line.strip() for line in source.splitlines())
-    return "".join(f"{line}\n" for line in lines if line and not _is_comment(line))
+# --- Short modules: without comments and optional spaces, and with short names of variables ---
+#
+# A name is replaced wherever it is a variable of its module, by one that the module does not have. No scopes are needed
+# for that: what is one variable, or two of the same name, stays so. Names of properties stay, and `{ a }` becomes
+# `{ a: b }`. Names that the module does not declare are those of the browser.
+
+TOKEN = re.compile(
+    r"""(?P<space>\s+|//[^\n]*|/\*[\s\S]*?\*/)
+    |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    |(?P<number>0[xX][\da-fA-F_]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
+    |(?P<name>[A-Za-z_$][\w$]*)
+    |(?P<sign>\#[\w$]+|\.\.\.|\?\.(?!\d)|\+\+|--|=>|[-+*/%&|^!=<>?~]=*|[{}()\[\];,:.])""",
+    re.VERBOSE,
+)
+CHUNK = re.compile(r"[`}](?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{)")
+"""A part of a template: from its beginning, or the end of an expression, to its end or the next expression."""
+REGULAR = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*")
+OPERATORS = frozenset("await case delete do else in instanceof of return throw typeof void yield".split())
+"""The keywords that an operand may follow, such as a regular expression or an object."""
+KEYWORDS = OPERATORS | frozenset(
+    "arguments async break catch class const continue debugger default enum export extends false finally for function "
+    "get if import let new null set static super switch this true try undefined var while with".split()
+)
+BROWSER = frozenset(
+    "addEventListener atob btoa cancelAnimationFrame clearInterval clearTimeout console crypto decodeURIComponent "
+    "devicePixelRatio document encodeURIComponent fetch getComputedStyle globalThis history indexedDB innerHeight "
+    "innerWidth isFinite isNaN localStorage location matchMedia navigator parseFloat parseInt performance "
+    "queueMicrotask removeEventListener requestAnimationFrame sessionStorage setInterval setTimeout structuredClone "
+    "window".split()
+)
+"""Variables of the browser in lower case, which stay: modules may use them besides their own of the same name."""
+
+Token = tuple[str, str]
+"""The kind and the text of a token."""
 
 
-def _is_comment(line: str) -> bool:
-    """Return whether a line is a comment, or part of one over several lines; code may follow a type in a comment."""
-    if line.startswith("/*"):
-        return "*/" not in line[:-2]
-    return line.startswith(("//", "* ", "*/")) or line == "*"
+def shorten(source: str) -> str:
+    """Return a module without comments and optional spaces, in which its own variables have short names."""
+    tokens = _tokens(source)
+    uses = _uses_of_names(tokens)
+    given = Counter(text for (_, text), use in zip(tokens, uses, strict=True) if use)
+    own = {text for k, (_, text) in enumerate(tokens) if uses[k] and _is_declared(tokens, k)} - BROWSER
+    names = (name for name in _short_names() if name not in given and name not in KEYWORDS | BROWSER)
+    short = {name: next(names) for name, _ in given.most_common() if name in own and len(name) > 1}
+    out = [""]
+    for (_, text), use in zip(tokens, uses, strict=True):
+        new = short.get(text, text) if use else text
+        if use == "shorthand" and new != text:
+            new = f"{text}:{new}"
+        if text in ("}", ")", "]") and out[-1] == "," and out[-2] not in (",", "["):
+            out.pop()  # a comma before the end of a list
+        out.append(f" {new}" if re.fullmatch(r"[\w$]{2}|\+\+|--|//", out[-1][-1:] + new[0]) else new)
+    return "".join(out)
+
+
+def _short_names() -> Iterator[str]:
+    """Yield a, b, ..., Z, aa, ab, ..., Z9."""
+    yield from string.ascii_letters
+    yield from (a + b for a in string.ascii_letters for b in string.ascii_letters + string.digits)
+
+
+def _tokens(source: str) -> list[Token]:
+    """Return the tokens of a module, without spaces and comments."""
+    out: list[Token] = [("sign", ";")]
+    braces: list[str] = []
+    at = 0
+    while at < len(source):
+        if source[at] == "`" or (source[at] == "}" and braces[-1:] == ["${"]):
+            kind, match = "template", CHUNK.match(source, at)
+        elif source[at] == "/" and source[at + 1] not in "/*" and _awaits_operand(*out[-1]):
+            kind, match = "regular", REGULAR.match(source, at)
+        else:
+            kind, match = "", TOKEN.match(source, at)
+        if match is None:
+            raise ValueError(f"no token of a module begins with {source[at : at + 30]!r}")
+        kind, text, at = kind or str(match.lastgroup), match[0], match.end()
+        if kind == "space":
+            continue
+        out.append((kind, text))
+        if kind in ("sign", "template"):
+            if text[0] == "}":
+                braces.pop()
+            if text[-1] == "{":
+                braces.append(text[-2:])
+    return out[1:]
+
+
+def _awaits_operand(kind: str, text: str) -> bool:
+    """Return whether a stroke after a token begins a regular expression: otherwise it divides."""
+    if kind == "sign":
+        return text not in (")", "]", "}", "++", "--")
+    return text in OPERATORS if kind == "name" else text.endswith("${")
+
+
+def _uses_of_names(tokens: Sequence[Token]) -> list[str]:
+    """Return the use of each token: "variable" and "shorthand" for names of variables, "" for all others."""
+    uses: list[str] = []
+    around = ["block"]  # the brackets around a token: "block", "object", "class", or what opens them
+    for k, (kind, text) in enumerate(tokens):
+        before, after = _text(tokens, k - 1), _text(tokens, k + 1)
+        if kind == "name":
+            uses.append("" if text in KEYWORDS else _use(around[-1], before, _text(tokens, k - 2), after))
+            continue
+        uses.append("")
+        if text[0] in "})]" and kind in ("sign", "template"):
+            around.pop()
+        if kind == "template" and text.endswith("{"):
+            around.append("template")
+        elif kind == "sign" and text in ("(", "[", "{"):
+            around.append(_braces(tokens, k) if text == "{" else text)
+    return uses
+
+
+def _use(around: str, before: str, earlier: str, after: str) -> str:
+    """Return the use of a name between others, inside of brackets."""
+    if before in (".", "?."):
+        return ""
+    starts = {"object": ("{", ","), "class": ("{", "}", ";")}.get(around, ())
+    if before in starts or (before in ("get", "set", "static", "async", "*") and earlier in (*starts, "static")):
+        if around == "object" and after in (",", "}", "="):
+            return "shorthand"
+        return ""  # a key, a method or a field
+    return "variable"
+
+
+def _braces(tokens: Sequence[Token], k: int) -> str:
+    """Return the kind of the braces that a token opens: "block", "object" or "class"."""
+    kind, before = tokens[k - 1] if k else ("sign", ";")
+    if before in (")", "=>", ";", "{", "}", "else", "try", "finally", "do", "static"):
+        return "block"
+    if (kind == "name" and before not in KEYWORDS) or before == "class":
+        return "class"
+    if before == ":":  # of a key or of a case
+        start = next(
+            j for j in range(k, -1, -1) if j == 0 or _text(tokens, j - 1) in ("case", "default", ",", "=", "(", "{")
+        )
+        return "block" if _text(tokens, start - 1) in ("case", "default") else "object"
+    return "object"
+
+
+def _is_declared(tokens: Sequence[Token], k: int) -> bool:
+    """Return whether a variable may be declared at its place; other variables are those of the browser."""
+    before, after = _text(tokens, k - 1), _text(tokens, k + 1)
+    if before in ("const", "let", "function", "class") or (before == "*" and _text(tokens, k - 2) == "function"):
+        return True
+    inside = before in ("(", "[", "{", ",", ":", "...") and after in (")", "]", "}", ",", "=", "=>")
+    return after == "=>" or (inside and tokens[k][1][0].islower())
+
+
+def _text(tokens: Sequence[Token], k: int) -> str:
+    return tokens[k][1] if 0 <= k < len(tokens) else ";"
 
 
 # --- Scripts and styles of pages: the modules that a page needs, and those that it leaves out ---

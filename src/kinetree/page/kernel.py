@@ -29,7 +29,7 @@ from ..simulation.acting.point_forces import forces_of
 from ..simulation.acting.rates import ForcedMechanism, measure_program
 from ..system import System
 from ..targets.wasm import wasm_module
-from .file import pack, unpack
+from .file import DENSITY, pack, unpack
 from .lengths import placements_program
 from .numerics import loop_closing_kernel, singular_values_kernel
 
@@ -182,8 +182,6 @@ THRESHOLDS = {
 
 Progress = Callable[[float], None]
 """A function that is called with the part of the work that is done; what it raises ends the work."""
-TEXT = 4.0 / 3.0
-"""Characters of a page per byte of compressed code, which is written in base64."""
 
 
 @dataclass(frozen=True)
@@ -430,7 +428,7 @@ def _straight(system: System, name: str, **options: Any) -> Program:
 
 
 def _size(wasm: bytes) -> float:
-    return TEXT * len(gzip.compress(wasm))
+    return DENSITY * len(gzip.compress(wasm))
 
 
 def last_frame(mechanism: Mechanism) -> str:

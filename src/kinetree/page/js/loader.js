@@ -1,5 +1,8 @@
 // The style and the script of a page are compressed; its policy lets the browser use them by their hashes, as it does
 // this script.
+
+import { decompressed } from "./data.js";
+
 (async () => {
   const say = (error) => {
     const line = document.createElement("p");
@@ -14,11 +17,9 @@
     ]) {
       const packed = document.getElementById(id);
       if (!packed) continue; // reports have a plain style, which is printed without scripts too
-      const bytes = Uint8Array.from(atob(packed.textContent), (c) => c.charCodeAt(0));
-      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
       const made = document.createElement(tag);
       made.id = tag === "script" ? "running" : "style";
-      made.textContent = await new Response(stream).text();
+      made.textContent = await decompressed(packed.textContent).text();
       document[tag === "style" ? "head" : "body"].append(made);
     }
   } catch (error) {

@@ -31,7 +31,8 @@ export class Stage {
     this.model = model;
     this.canvas = host.querySelector(".solid");
     this.overlay = host.querySelector(".overlay");
-    this.solids = { vertices: scene.vertices, faces: scene.faces };
+    let corner = 0;
+    this.solids = { vertices: scene.vertices, faces: scene.faces.map((step) => (corner = (corner + step) >>> 0)) };
     this.renderer = webglRenderer(this.canvas, this.solids);
     this.isPlain = this.renderer === null;
     if (this.isPlain) this.renderer = painterRenderer(this.canvas, this.solids);
