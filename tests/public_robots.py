@@ -14,13 +14,13 @@ from kinetree.errors import ModelError
 from kinetree.runtime.singularity import weightless_joints
 
 
-def public_robots() -> list[Path]:
-    """Return the URDF files of public robots, the first of every folder before others."""
+def public_robots(suffix: str = ".urdf") -> list[Path]:
+    """Return the files of public robots with a suffix, the first of every folder before others."""
     try:
         files = importlib.metadata.files("example-robot-data") or []
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("example-robot-data is not installed")
-    paths = sorted(Path(str(f.locate())).resolve() for f in files if f.suffix == ".urdf")
+    paths = sorted(Path(str(f.locate())).resolve() for f in files if f.suffix == suffix)
     seen: Counter[Path] = Counter()
     ranks = {}
     for path in paths:

@@ -48,10 +48,10 @@ def load(
 
     Files are .toml, .urdf, .xacro (with `arguments`), .sdf, .xml (URDF or MJCF) or .csv. "robot:panda" is a robot of
     example-robot-data or of robot_descriptions, with its meshes.
-    For URDF and SDF: base="free" lets the root link float, and `roots` are the folders searched for the package://
-    paths of meshes. For URDF, SDF and MJCF: fixed="keep" keeps the children of fixed joints as bodies. MJCF
-    requires mujoco; contacts=True reads the contacts of its geoms with planes and height fields of the world. For .toml
-    and .csv: lenient=True accepts physically impossible inertias, which the other formats always accept. The System's
+    For URDF and SDF: base="free" lets the root link float. For URDF, SDF and MJCF: `roots` are further folders of
+    meshes and included files, and fixed="keep" keeps the children of fixed joints as bodies. MJCF requires mujoco;
+    contacts=True reads the contacts of its geoms with planes and height fields of the world. For .toml and .csv:
+    lenient=True accepts physically impossible inertias, which the other formats always accept. The System's
     `report` lists the content of the file and all that was changed, dropped or tolerated.
     """
     if not isinstance(model, str | os.PathLike):
@@ -116,9 +116,7 @@ def save(mechanism: Mechanism | System, path: str | Path) -> Report:
     report = write(mechanism, path)
     if lost := acting_losses(report):
         more = f", and {len(lost) - 3} more" if len(lost) > 3 else ""
-        warn_caller(
-            f"{path} moves differently: {', '.join(lost[:3])}{more} are left out, for which only .toml has a place"
-        )
+        warn_caller(f"{path} moves differently, without: {', '.join(lost[:3])}{more}; .toml has a place for every part")
     return report
 
 

@@ -94,3 +94,14 @@ def test_what_cannot_be_locked_is_named(name, lock, options, message):
         lock = dict(zip([j.name for j in arm.joints], lock.values(), strict=True))
     with pytest.raises((InputError, kt.UnknownNameError), match=message):
         kt.reduced(arm, lock, **options)
+
+
+def test_keyframes_keep_what_is_free():
+    """Lock a joint: keyframes keep the states of the other joints and the controls of their drives."""
+    arm = kt.load("planar_2r").mechanism
+    one, two = (j.name for j in arm.joints)
+    drives = tuple(kt.Actuator(f"{name}_motor", name) for name in (one, two))
+    key = kt.Keyframe("home", {one: 0.3, two: -0.4}, {one: 0.1, two: 0.2}, {"joint1_motor": 5.0, "joint2_motor": 7.0})
+    whole = replace(arm, actuators=drives, keyframes=(key,))
+    (kept,) = kt.reduced(System(whole), {one: 0.3}).mechanism.keyframes
+    assert (kept.q, kept.qd, kept.control) == (((two, (-0.4,)),), ((two, (0.2,)),), (("joint2_motor", (7.0,)),))

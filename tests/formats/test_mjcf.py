@@ -252,7 +252,7 @@ def test_load_takes_both_sorts_of_xml(tmp_path):
     assert (system.nq, system.nv, system.mechanism.name) == (7, 6, "arm")
     assert len(kt.load(tmp_path / "arm.xml", fixed="keep").bodies) == 6
     assert kt.load(tmp_path / "robot.xml").mechanism.name == "r"
-    with pytest.raises(kt.ModelError, match="base and roots are options of URDF and SDF files; leave them out"):
+    with pytest.raises(kt.ModelError, match="base is an option of URDF and SDF files; leave it out"):
         kt.load(tmp_path / "arm.xml", base="free")
     with pytest.raises(kt.InputError, match="fixed must be one of merge, keep, not 'weld'"):
         kt.load(tmp_path / "arm.xml", fixed="weld")

@@ -14,6 +14,7 @@ from strategies import examples
 
 pytest.importorskip("mujoco")
 
+import kinetree as kt
 from kinetree.errors import ModelError
 from kinetree.formats import mjcf_xml
 from kinetree.formats.mjcf import read_mjcf, read_mjcf_text
@@ -91,11 +92,16 @@ def test_includes_meshes_and_leftovers(folder):
         (
             "wedge.obj",
             "../../../secret.obj",
-            ":9: <mesh>: the file '../../../secret.obj' is not found in the model's f",
+            ":9: <mesh>: the file 'assets/mesh/../../../secret.obj' is not found in the model's f",
         ),
-        ("wedge.obj", "/etc/hostname", ":9: <mesh>: the file '/etc/hostname' is not found in the model's folder; copy"),
-        ("wedge.obj", "none.obj", ":9: <mesh>: the file 'none.obj' is not found in the model's folder; copy it there"),
-        ("assets/mesh", "..", ":9: <mesh>: the file 'wedge.obj' is not found in the model's folder"),
+        ("wedge.obj", "/etc/hostname", ":9: <mesh>: the file '/etc/hostname' is not found in the model's folder; give"),
+        (
+            "wedge.obj",
+            "none.obj",
+            ":9: <mesh>: the file 'assets/mesh/none.obj' is not found in the model's folder; give a folder that it is "
+            "in as one of roots= (command line: --root), or copy it there",
+        ),
+        ("assets/mesh", "..", ":9: <mesh>: the file '../wedge.obj' is not found in the model's folder"),
         (
             "parts/arm.xml",
             "../secret.xml",
@@ -129,7 +135,7 @@ def test_links_may_not_lead_out(folder):
     mesh = folder / "assets" / "mesh" / "wedge.obj"
     mesh.unlink()
     mesh.symlink_to(folder.parent / "secret.obj")
-    with pytest.raises(ModelError, match="'wedge.obj' is not found in the model's folder"):
+    with pytest.raises(ModelError, match="'assets/mesh/wedge.obj' is not found in the model's folder"):
         read_mjcf(folder / "scene.xml")
 
 
@@ -149,7 +155,7 @@ def test_text_has_no_files():
 def test_mujoco_opens_no_file(folder):
     """Pass the bytes of meshes to MuJoCo under new names, and no folder."""
     root = parse_xml(SCENE)
-    prepared = prepare(Source("scene.xml", Report()), root, folder)
+    prepared = prepare(Source("scene.xml", Report()), root, [folder])
     assert prepared.assets == {"mesh0.obj": TETRAHEDRON.encode()}
     assert re.findall(r'file="([^"]*)"', prepared.text) == ["mesh0.obj"]
     assert "meshdir" not in prepared.text and "texture" not in prepared.text
@@ -234,3 +240,24 @@ def test_mutations_give_a_mechanism_or_an_error(good, data, tmp_path_factory):
         assert error.remedy
     else:
         assert isinstance(mechanism, Mechanism)
+
+
+def test_files_of_other_folders_are_read_where_the_caller_allows(folder):
+    """Refer to a mesh and an include above the model's folder, and give the folder that they are in as a root."""
+    above = folder.parent
+    (above / "shared").mkdir()
+    (folder / "assets/mesh/wedge.obj").rename(above / "shared/wedge.obj")
+    (folder / "parts/arm.xml").rename(above / "shared/arm.xml")
+    text = SCENE.replace("assets/mesh", "../shared").replace("parts/arm.xml", "../shared/arm.xml")
+    (folder / "scene.xml").write_text(text)
+    with pytest.raises(ModelError, match="'../shared/arm.xml' is not found in the model's folder; give a folder that"):
+        kt.load(folder / "scene.xml")
+    found = kt.load(folder / "scene.xml", roots=[above / "shared"]).mechanism
+    assert found.body("block").shapes[0].file == str(above / "shared/wedge.obj")
+
+
+def test_parts_of_models_say_so(folder):
+    """Load a part that other files include: the message says which file to give."""
+    (folder / "part.xml").write_text("<mujocoinclude><body/></mujocoinclude>")
+    with pytest.raises(ModelError, match="is a part of models, which include it; give the file of such a model"):
+        kt.load(folder / "part.xml")

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 import kinetree as kt
 from kinetree import ModelError, System
-from kinetree.formats.sdf import read_sdf_text
+from kinetree.algebra.rotations import about, from_axis_angle
+from kinetree.formats.report import Report
+from kinetree.formats.sdf import read_sdf, read_sdf_text
 from kinetree.model import Mechanism
+from public_robots import public_robots
 from strategies import examples
 from tolerance import assert_close
 from xml_mutations import STEPS
@@ -177,3 +180,184 @@ def test_every_text_and_attribute_with_awkward_values(name):
                 assert isinstance(read_sdf_text(text, file="x.sdf")[0], Mechanism)
             except ModelError as error:
                 assert "x.sdf" in str(error)
+
+
+SERIES = """<sdf version="1.6"><model name="series">
+<link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose></link>
+<joint name="root" type="fixed"><parent>world</parent><child>a</child></joint>
+<joint name="j" type="{type}"><pose>0.1 0 0 0.3 0 0</pose><parent>a</parent><child>b</child>
+  <axis><xyz>1 0 0</xyz><limit><lower>{lower}</lower><upper>{upper}</upper><effort>inf</effort></limit>
+    <use_parent_model_frame>{old}</use_parent_model_frame></axis>
+  <axis2><xyz>{second}</xyz><limit><lower>-2</lower><upper>3</upper></limit>
+    <dynamics><spring_stiffness>4</spring_stiffness></dynamics></axis2></joint>
+</model></sdf>"""
+
+
+def series(**given) -> tuple[Mechanism, Report]:
+    """Return a model with one joint of two axes."""
+    numbers = {"type": "revolute2", "lower": -1, "upper": 1, "old": 0, "second": "0 1 0"}
+    return read_sdf_text(SERIES.format(**numbers | given))
+
+
+@pytest.mark.parametrize(("lower", "upper", "limits", "remark"), [
+    ("-1e16", "1e16", ((), ()), ""),
+    ("-inf", "inf", ((), ()), ""),
+    ("-Infinity", "1e300", ((), ()), ""),
+    ("-1.5", "1e16", ((-1.5,), (math.inf,)), ""),
+    ("inf", "2", ((-math.inf,), (2.0,)), "<lower> of <limit> is inf: taken as no limit"),
+    ("1e16", "-1e16", ((), ()), "<upper> of <limit> is -1e16: taken as no limit"),
+])  # fmt: skip
+def test_no_limit_has_several_spellings(lower, upper, limits, remark):
+    """Read infinities and 1e16 as no limit, with a remark where the sign is that of the other end."""
+    text = PENDULUM.replace("<lower>-1</lower><upper>2</upper>", f"<lower>{lower}</lower><upper>{upper}</upper>")
+    assert text != PENDULUM
+    mechanism, report = read_sdf_text(text.replace("<effort>7</effort>", "<effort>inf</effort><velocity>-1</velocity>"))
+    found = mechanism.joints[0].limits
+    assert (found.lower, found.upper, found.effort, found.velocity) == (*limits, (), ())
+    assert (remark in str(report)) if remark else "no limit" not in str(report)
+
+
+def test_two_axes_are_a_universal_joint_or_two_revolute_ones():
+    """Read perpendicular axes as a universal joint, others as two revolute joints with a massless body between them."""
+    (joint,) = series()[0].joints
+    assert joint.kind == "universal" and joint.limits.lower == (-1.0, -2.0) and joint.limits.effort == ()
+    mechanism, report = series(second="0.6 0.8 0", type="universal")
+    one, two = mechanism.joints
+    assert (one.name, one.kind, two.name, two.kind) == ("j_axis", "revolute", "j_axis2", "revolute")
+    assert (one.limits.upper, two.limits.upper) == ((1.0,), (3.0,)) and mechanism.bodies[0].mass == 0.0
+    assert dict(mechanism.forces[0].coefficients) == {"stiffness_1": 4.0, "rest_1": 0.0}
+    assert "the universal joint 'j' becomes two revolute joints in series" in str(report)
+    turn = np.array(System(mechanism).pose([0.4, -0.7], "b"))[:3, :3]
+    given = about(0, 0.3).matrix()
+    second = np.array(from_axis_angle((0.6, 0.8, 0.0), -0.7))
+    expected = np.array(given) @ np.array(about(0, 0.4).matrix()) @ second  # in the frame of the joint
+    assert_close(turn, expected, 1e-15, "rotation about one axis, then the other")
+
+
+def test_axes_in_the_frame_of_the_model():
+    """Read axes of old files in the model's frame, as Gazebo does, and not in that of the joint."""
+    own, _ = series(second="0 0 1")
+    model, report = series(second="0 0 1", old=1)
+    turned = np.array(about(0, 0.3).matrix()).T @ [1.0, 0.0, 0.0]
+    assert_close(model.joints[0].axis, turned, 1e-15, "axis in the joint's frame")
+    assert own.joints[0].axis == (1.0, 0.0, 0.0) and "use_parent_model_frame" not in str(report)
+
+
+GEARS = """<sdf version="1.6"><model name="gears">
+<link name="frame"/><link name="motor"/><link name="wheel"><pose>0 0 1 0 0 0</pose></link>
+<joint name="root" type="fixed"><parent>world</parent><child>frame</child></joint>
+<joint name="fast" type="revolute"><parent>frame</parent><child>motor</child><axis><xyz>1 0 0</xyz></axis></joint>
+<joint name="slow" type="revolute"><parent>frame</parent><child>wheel</child><axis><xyz>-1 0 0</xyz></axis></joint>
+<joint name="box" type="gearbox"><parent>motor</parent><child>wheel</child>
+  <gearbox_reference_body>frame</gearbox_reference_body><gearbox_ratio>0.04</gearbox_ratio>
+  <axis><xyz>1 0 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2></joint>
+</model></sdf>"""
+
+
+def test_a_gearbox_couples_two_joints():
+    """Read a gearbox by the angles of its links about its axes; one without such joints is left out with the reason."""
+    (coupling,) = read_sdf_text(GEARS)[0].couplings
+    assert (coupling.joint, coupling.terms, coupling.offset) == ("slow", (("fast", 0.04),), 0.0)  # axes are opposite
+    back = GEARS.replace("<parent>frame</parent><child>wheel", "<parent>wheel</parent><child>frame")
+    back = back.replace("<parent>world</parent><child>frame", "<parent>world</parent><child>wheel")
+    assert read_sdf_text(back)[0].couplings[0].terms == (("fast", -0.04),)
+    askew = GEARS.replace("<axis2><xyz>1 0 0", "<axis2><xyz>0 1 0")
+    mechanism, report = read_sdf_text(askew)
+    assert not mechanism.couplings and "'box' is left out: its <axis2> is not parallel to that of joint 'slow'" in str(
+        report
+    )
+    loose = GEARS.replace('"slow" type="revolute"', '"slow" type="prismatic"')
+    assert "'box' is left out: no revolute joint connects 'wheel' and 'frame'" in str(read_sdf_text(loose)[1])
+
+
+HAND = (
+    '<sdf version="1.9"><model name="hand"><pose>9 9 9 0 0 0</pose><link name="palm"><pose>0 0 0.5 0 0 0</pose>{}'
+    "</link></model></sdf>"
+)
+ARM = """<sdf version="1.9"><model name="arm"><link name="base"/>
+<joint name="root" type="fixed"><parent>world</parent><child>base</child></joint>
+<include><uri>{uri}</uri><name>left</name><pose>0 0 1 0 0 0</pose></include>
+<joint name="wrist" type="revolute"><parent>base</parent><child>left::palm</child><axis><xyz>0 1 0</xyz></axis></joint>
+</model></sdf>"""
+
+
+@pytest.fixture
+def models(tmp_path):
+    """Return a folder with an arm and, in another folder, a model of a hand that it includes."""
+    hand = tmp_path / "store" / "hand"
+    (hand / "meshes").mkdir(parents=True)
+    (hand / "meshes/a.stl").write_text("solid")
+    visual = '<visual name="v"><geometry><mesh><uri>meshes/a.stl</uri></mesh></geometry></visual>'
+    (hand / "old.sdf").write_text("<sdf/>")
+    (hand / "new.sdf").write_text(HAND.format(visual))
+    (hand / "model.config").write_text(
+        '<model><sdf version="1.10">new.sdf</sdf><sdf version="1.9">old.sdf</sdf></model>'
+    )
+    (tmp_path / "own").mkdir()
+    (tmp_path / "secret.sdf").write_text(HAND.format(""))
+    return tmp_path
+
+
+def test_included_models_are_read_from_the_folders_alone(models, monkeypatch):
+    """Include a model by its folder, with the name and pose of the include, its meshes, and its newest file."""
+    file = models / "own" / "arm.sdf"
+    file.write_text(ARM.format(uri="model://hand"))
+    mechanism, report = read_sdf(file, roots=[models / "store"])
+    (palm,) = mechanism.bodies
+    assert palm.name == "left::palm" and palm.shapes[0].file == str(models / "store/hand/meshes/a.stl")
+    assert_close(mechanism.joints[0].placement.translation, (0.0, 0.0, 1.5), 1e-15, "pose of the include")
+    assert "arm.sdf:3: included 'new.sdf' of model://hand; its lines are that of the <include>" in str(report)
+    monkeypatch.setenv("GZ_SIM_RESOURCE_PATH", str(models / "store"))
+    assert read_sdf(file)[0].bodies == mechanism.bodies
+    for uri in ("hand", "hand/new.sdf", "model://hand/new.sdf", f"file://{models}/store/hand/new.sdf"):
+        file.write_text(ARM.format(uri=uri))
+        assert read_sdf(file)[0].bodies[0].name == "left::palm"
+    for uri in (
+        "model://fist",
+        "model://../secret.sdf",
+        "../secret.sdf",
+        f"{models}/secret.sdf",
+        "https://x/hand",
+        ".",
+    ):
+        file.write_text(ARM.format(uri=uri))
+        with pytest.raises(ModelError, match=r"arm\.sdf:3: <include>: the model .* is not in the folders that are sea"):
+            read_sdf(file)
+    world = '<sdf><world name="w"><include><uri>model://hand</uri></include><model name="m"/></world></sdf>'
+    file.write_text(world)
+    mechanism, report = read_sdf(file, base="free")
+    assert mechanism.name == "hand" and mechanism.nv == 6
+    assert "<model name='m'>: the first model of the file is read" in str(report)
+
+
+def test_includes_are_bounded(models):
+    """Include a model that includes itself, one without a model, and one with merge."""
+    file = models / "own" / "arm.sdf"
+    (models / "own/ring.sdf").write_text(ARM.format(uri="ring.sdf"))
+    file.write_text(ARM.format(uri="ring.sdf"))
+    with pytest.raises(ModelError, match="models are nested more than 10 deep"):
+        read_sdf(file)
+    (models / "own/ring.sdf").write_text("<sdf><include><uri>ring.sdf</uri></include></sdf>")
+    with pytest.raises(ModelError, match="is one of more than 100 included models; include fewer"):
+        read_sdf(file)
+    (models / "own/ring.sdf").write_text("<robot/>")
+    with pytest.raises(ModelError, match=r"ring\.sdf' has no <model> in an <sdf>; include another file"):
+        read_sdf(file)
+    file.write_text(ARM.format(uri="ring.sdf").replace("<include>", '<include merge="true">'))
+    with pytest.raises(ModelError, match='merge="true" is not supported; copy the parts of the model'):
+        read_sdf(file)
+
+
+def test_cassie_has_its_gearboxes():
+    """Read the robot Cassie with ten gearboxes, six loops, and axes in the model's frame."""
+    files = [f for f in public_robots(".sdf") if f.name == "cassie.sdf"]
+    if not files:
+        pytest.skip("the file is not installed")
+    arm = kt.load(files[0])
+    ratios = {c.joint: c.terms for c in arm.mechanism.couplings}
+    assert len(ratios) == 10 and ratios["left-roll-op"] == (("left-roll-ip", -0.04),)
+    assert len(arm.mechanism.loops) == 6 and arm.nv == 38
+    # the roll axis of the right leg is x of the model in the file; its link is rotated
+    joint = arm.mechanism.joint("right-roll-op")
+    world = np.array(arm.tree.pose(arm.tree.neutral(), "right-hip-roll"))[:3, :3] @ np.array(joint.axis)
+    assert_close(world, (1.0, 0.0, 0.0), 1e-12, "axis in the model's frame")

@@ -180,3 +180,30 @@ def test_mutations_give_a_mechanism_or_a_model_error(tmp_path_factory, steps, ba
         assert isinstance(read_urdf(file, base=base)[0], Mechanism)
     except ModelError as error:
         assert "mutated.xacro" in str(error) and len(str(error)) < 6000
+
+
+def test_the_package_may_be_a_folder_above_with_its_name(tmp_path):
+    """Find includes and meshes of a package by its name where the file is in it, and nothing elsewhere."""
+    urdf = tmp_path / "share" / "arm_description" / "urdf"
+    meshes = urdf.parent / "meshes"
+    urdf.mkdir(parents=True)
+    meshes.mkdir()
+    (meshes / "a.stl").write_text("solid")
+    visual = '<visual><geometry><mesh filename="package://arm_description/meshes/a.stl"/></geometry></visual>'
+    (meshes / "link.xacro").write_text(f'<robot><link name="a">{visual}</link></robot>')
+    for name in ("$(find arm_description)/meshes/link.xacro", "package://arm_description/meshes/link.xacro"):
+        (urdf / "arm.xacro").write_text(f'<robot name="x"><xacro:include filename="{name}"/></robot>')
+        mechanism, report = read_urdf(urdf / "arm.xacro", base="free")
+        assert mechanism.bodies[0].shapes[0].file == str(meshes / "a.stl") and "not found" not in str(report)
+    for name in ("$(find arm_description)/../secret.xacro", "package://arm_description/../secret.xacro"):
+        (urdf / "arm.xacro").write_text(f'<robot name="x"><xacro:include filename="{name}"/></robot>')
+        (urdf.parents[1] / "secret.xacro").write_text("<robot/>")
+        with pytest.raises(ModelError, match="is not in the model's folder or package"):
+            read_urdf(urdf / "arm.xacro")
+
+
+def test_files_of_macros_alone_say_so(tmp_path):
+    """Load a file that defines macros only: the message says which file to give."""
+    (tmp_path / "macro.xacro").write_text('<robot><xacro:macro name="one"><link name="a"/></xacro:macro></robot>')
+    with pytest.raises(ModelError, match="has no <link>; add one, or give the file that includes this one and calls"):
+        read_urdf(tmp_path / "macro.xacro")

@@ -328,6 +328,9 @@ def test_robots_of_installed_packages(tmp_path, monkeypatch):
     urdf.parent.mkdir(parents=True)
     urdf.write_text('<robot name="own"><link name="a"/></robot>')
     assert kt.load("robot:own").mechanism.name == "own"
+    with monkeypatch.context() as few:  # folders and files that are no models count too
+        few.setattr(library, "MOST", 2)
+        assert "own" not in library.robots()
     package = tmp_path / "site" / "robot_descriptions"
     package.mkdir(parents=True)
     for name in ("__init__", "far_description"):

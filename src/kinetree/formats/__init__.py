@@ -10,7 +10,11 @@ from ..errors import Advice, ModelError
 from ..model.mechanism import Mechanism
 from .report import Report
 
-KNOWN = ".toml, .urdf, .xacro, .xml, .sdf or .csv"
+SUFFIXES = (".toml", ".urdf", ".xacro", ".xml", ".sdf", ".csv")
+"""The suffixes of files that `read` takes."""
+KNOWN = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+BASED = (".urdf", ".xacro", ".sdf")
+"""The suffixes of files whose base may float."""
 
 
 def read(
@@ -25,8 +29,8 @@ def read(
 ) -> tuple[Mechanism, Report]:
     """Read .toml (native), .urdf, .xacro, .sdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
 
-    `base`, `fixed` and `roots` are for URDF and SDF, `fixed` also for MJCF. `lenient` is for .toml and .csv, where it
-    overrides the setting in the file; the other formats are always read leniently. `contacts` is for MJCF.
+    `base`, `fixed` and `roots` are for URDF and SDF, the last two also for MJCF. `lenient` is for .toml and .csv, where
+    it overrides the setting in the file; the other formats are always read leniently. `contacts` is for MJCF.
     """
     path = Path(path)
     if not os.path.isfile(path):  # unlike Path.is_file, it does not raise for names that are too long
@@ -39,12 +43,10 @@ def read(
     if suffix == ".xml" and _is_mjcf(path):
         from .mjcf import read_mjcf
 
-        if base != "fixed" or roots:
-            what = Advice(
-                *(f"{names} are options of URDF and SDF files" for names in ("base and roots", "--base and --root"))
-            )
-            raise ModelError(what, file=path, remedy="leave them out")
-        return read_mjcf(path, fixed=fixed, contacts=contacts)
+        if base != "fixed":
+            what = Advice(*(f"{name} is an option of URDF and SDF files" for name in ("base", "--base")))
+            raise ModelError(what, file=path, remedy="leave it out")
+        return read_mjcf(path, fixed=fixed, contacts=contacts, roots=roots)
     if contacts:
         raise ModelError(
             "contacts=True is an option of MJCF files",
@@ -61,7 +63,7 @@ def read(
         return read_sdf(path, base=base, fixed=fixed, roots=roots)
     if base != "fixed" or fixed != "merge" or roots:
         given = "base, fixed and roots", "--base, --fixed and --root"
-        what = Advice(*(f"{names} are options of URDF and SDF files" for names in given))
+        what = Advice(*(f"{names} are options of URDF, SDF and MJCF files" for names in given))
         raise ModelError(what, file=path, remedy="leave them out")
     if suffix == ".toml":
         from .toml import read_toml
@@ -82,4 +84,4 @@ def _short(path: str) -> str:
 def _is_mjcf(path: Path) -> bool:
     from .xml import read_xml
 
-    return read_xml(path).tag == "mujoco"
+    return read_xml(path).tag.startswith("mujoco")  # also <mujocoinclude>, which is refused as a part of models

@@ -211,17 +211,18 @@ def lock_joints(m: Mechanism, lock: Mapping[str, tuple[float, ...]]) -> Mechanis
             raise InputError(f"{force.name!r} is a transmission to joint {free!r}; lock both of its joints or none")
         between = force.kind in (JOINT_SPRING, TRANSMISSION) and ends[1] in lock
         forces += [] if between else [force]
+    driven = tuple(a for a in m.actuators if a.joint not in lock)
+    kept = {"q": set(carried.values()) - lock.keys(), "qd": set(carried.values()) - lock.keys()}
+    kept["control"] = {a.name for a in driven}
     return replace(
         m,
         joints=joints,
         couplings=tuple(c for c in (_locked_coupling(c, lock) for c in m.couplings) if c is not None),
         forces=tuple(forces),
-        actuators=tuple(a for a in m.actuators if a.joint not in lock),
+        actuators=driven,
         motors=tuple(x for x in m.motors if x.joint not in lock),
         keyframes=tuple(
-            replace(
-                k, **{key: tuple(x for x in getattr(k, key) if x[0] not in lock) for key in ("q", "qd")}, control=()
-            )
+            replace(k, **{key: tuple(x for x in getattr(k, key) if x[0] in names) for key, names in kept.items()})
             for k in m.keyframes
         ),
         guess=tuple(x for x in m.guess if x[0] not in lock),

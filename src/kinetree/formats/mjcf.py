@@ -6,7 +6,7 @@ the compiled model, and a report lists every part that was changed or dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -40,36 +40,39 @@ from .mjcf_parts import (
     vector,
 )
 from .mjcf_xml import Prepared, prepare
-from .report import Report
+from .report import Group, Report
 from .urdf import FIXED, MAX_LINKS
 from .xml import Element, Source, parse_xml, read_bytes
 
 
-def read_mjcf(path: str | Path, *, fixed: str = "merge", contacts: bool = False) -> tuple[Mechanism, Report]:
+def read_mjcf(
+    path: str | Path, *, fixed: str = "merge", contacts: bool = False, roots: Sequence[str | Path] = ()
+) -> tuple[Mechanism, Report]:
     """Return the mechanism of an MJCF file and the report of the import, or raise ModelError.
 
-    Includes and meshes must be in the folder of the file. fixed="merge" merges bodies without joints into their parents
-    and keeps their names as frames; "keep" keeps them as bodies. With `contacts`, geoms of bodies touch the planes and
-    height fields of the world, by MuJoCo's rules.
+    Includes and meshes must be in the folder of the file, or in one of `roots`. fixed="merge" merges bodies without
+    joints into their parents and keeps their names as frames; "keep" keeps them as bodies. With `contacts`, geoms of
+    bodies touch the planes and height fields of the world, by MuJoCo's rules.
     """
-    return read_mjcf_text(read_bytes(path), file=str(path), folder=Path(path).parent, fixed=fixed, contacts=contacts)
+    folders = [Path(path).parent, *map(Path, roots)]
+    return read_mjcf_text(read_bytes(path), file=str(path), folders=folders, fixed=fixed, contacts=contacts)
 
 
 def read_mjcf_text(
     text: str | bytes,
     *,
     file: str = "<text>",
-    folder: Path | None = None,
+    folders: Sequence[Path] = (),
     fixed: str = "merge",
     contacts: bool = False,
 ) -> tuple[Mechanism, Report]:
-    """Return the mechanism of an MJCF text and the report; without a folder it must not refer to other files."""
+    """Return the mechanism of an MJCF text and the report; files that it refers to are inside of `folders`."""
     if fixed not in FIXED:
         raise InputError(f"fixed must be one of {', '.join(FIXED)}, not {fixed!r}")
     source = Source(file, Report(file))
     root = parse_xml(text, file=file)
     try:
-        prepared = prepare(source, root, folder, contacts=contacts)
+        prepared = prepare(source, root, folders, contacts=contacts)
     except RecursionError:  # nested includes, each with deeply nested elements
         raise ModelError("the nesting is too deep", remedy="include flat files", file=file) from None
     mujoco = _mujoco(file)
@@ -205,7 +208,8 @@ def _merged(given: Import, bodies, joints, frames: list[Frame], scenery, touchin
     where = {frame.name: (frame.body, frame.placement) for frame in merged.frames}
     for weld in merged.welds:
         text = f"body {weld.body!r} has no joint: it is merged into {weld.carrier!r} and remains a frame"
-        given.report.changed(text, given.prepared.line("body", weld.body))
+        group = Group("bodies without a joint are merged into others and remain frames", repr(weld.body))
+        given.report.changed(text, given.prepared.line("body", weld.body), group)
 
     def moved(body: str, placement: Placement) -> tuple[str, Placement]:
         carrier, there = where.get(body, (body, Placement()))

@@ -1,20 +1,20 @@
 """Preparation of MJCF for MuJoCo: includes are expanded, and sections that are not read are left out.
 
-Files are read only from the model's folder. MuJoCo compiles the result of `prepare` and opens no file: meshes are
-passed along with it, under new names.
+Files are read only from the model's folder and from folders that the caller gives. MuJoCo compiles the result of
+`prepare` and opens no file: meshes are passed along with it, under new names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import quoteattr
 
 from ..errors import quote
 from ..model.contacts import MOST
-from .urdf_shapes import find_mesh
-from .xml import MAX_BYTES, Element, Source, describe_element, parse_xml, read_bytes
+from .report import Group
+from .xml import MAX_BYTES, Element, Source, describe_element, find_file, parse_xml, read_bytes
 
 MAX_INCLUDES = 100
 """Largest number of included files, far above that of real models."""
@@ -49,15 +49,17 @@ class Prepared:
         return self.lines.get((tag, name))
 
 
-def prepare(source: Source, root: Element, folder: Path | None, *, contacts: bool = False) -> Prepared:
-    """Return a model for MuJoCo from the root element of a file; files that it refers to must be in `folder`.
+def prepare(source: Source, root: Element, folders: Sequence[Path], *, contacts: bool = False) -> Prepared:
+    """Return a model for MuJoCo from the root element of a file; files that it refers to must be in `folders`.
 
     With `contacts`, <contact> and height fields with their numbers in the file remain.
     """
+    if root.tag == "mujocoinclude":
+        raise source.error(root, "is a part of models, which include it", "give the file of such a model")
     if root.tag != "mujoco":
         raise source.error(root, "the root element is not <mujoco>", "give an MJCF file")
     source.rest(root, ("model",), [child.tag for child in root.children])
-    root = _included(source, root, folder, {})
+    root = _included(source, root, folders, {})
     kept = _height_fields(source, root) if contacts else frozenset()
     sections = [s for section in root.children if (s := _section(source, section, contacts, kept)) is not None]
     _drop_actuators(source, sections)
@@ -71,21 +73,21 @@ def prepare(source: Source, root: Element, folder: Path | None, *, contacts: boo
             out.lines.setdefault((element.tag, element.attributes["name"]), element.line)
     if sum(map(_copies, sections)) > MAX_COPIES:
         raise source.error(root, f"makes more than {MAX_COPIES} elements", "replicate less")
-    _read_meshes(source, sections, folder, out)
+    _read_meshes(source, sections, folders, out)
     pieces: list[str] = []
     _write(Element("mujoco", {}, sections, 1), pieces, [1])
     out.text = "".join(pieces)
     return out
 
 
-def _included(source: Source, element: Element, folder: Path | None, seen: dict[Path, int]) -> Element:
+def _included(source: Source, element: Element, folders: Sequence[Path], seen: dict[Path, int]) -> Element:
     """Return an element with its <include>s replaced by the content of the files; `seen` has their sizes."""
     children: list[Element] = []
     for child in element.children:
         if child.tag != "include":
-            children.append(_included(source, child, folder, seen))
+            children.append(_included(source, child, folders, seen))
             continue
-        path = _file(source, child, source.text(child, "file"), folder)
+        path = _file(source, child, source.text(child, "file"), folders)
         if path in seen or len(seen) >= MAX_INCLUDES:
             fault = "is already included" if path in seen else f"is one of more than {MAX_INCLUDES} files"
             raise source.error(
@@ -97,7 +99,7 @@ def _included(source: Source, element: Element, folder: Path | None, seen: dict[
         inner = parse_xml(data, file=str(path))
         for part in _all(inner):
             part.line = child.line  # line numbers refer to the main file
-        children += _included(source, inner, folder, seen).children
+        children += _included(source, inner, folders, seen).children
     return Element(element.tag, element.attributes, children, element.line, element.text)
 
 
@@ -138,8 +140,9 @@ def _springs(source: Source, section: Element) -> Element:
     kept = [x for x in section.children if x.tag == "spatial" and [y.tag for y in x.children] == ["site", "site"]]
     for x in section.children:
         if x not in kept:
-            what = f"{describe_element(x)} in <tendon>: only straight ones between two sites are read"
-            source.report.dropped(what, x.line)
+            only = "only straight ones between two sites are read"
+            group = Group(f"tendons are left out, {only}", describe_element(x))
+            source.report.dropped(f"{describe_element(x)} in <tendon>: {only}", x.line, group)
     return _with(section, kept)
 
 
@@ -198,7 +201,7 @@ def _copies(element: Element) -> int:
     return inside * (int(count) if count.strip().isdecimal() and len(count) < 10 else MAX_COPIES)
 
 
-def _read_meshes(source: Source, sections: list[Element], folder: Path | None, out: Prepared) -> None:
+def _read_meshes(source: Source, sections: list[Element], folders: Sequence[Path], out: Prepared) -> None:
     """Read the bytes of every <mesh> under a new name, and remove the folders from <compiler>."""
     place, strip = _mesh_folder(sections)
     for section in sections:
@@ -211,7 +214,7 @@ def _read_meshes(source: Source, sections: list[Element], folder: Path | None, o
                 continue
             text = mesh.attributes["file"]
             name = PurePosixPath(text.replace("\\", "/"))
-            path = _file(source, mesh, name.name if strip else str(name), folder, place)
+            path = _file(source, mesh, name.name if strip else str(name), folders, place)
             key = f"mesh{len(out.assets)}{path.suffix.lower()}"
             data = read_bytes(path, most=MAX_MESHES)
             out.assets[key] = data
@@ -234,15 +237,17 @@ def _mesh_folder(sections: list[Element]) -> tuple[str, bool]:
     return place, strip
 
 
-def _file(source: Source, element: Element, text: str, folder: Path | None, place: str = "") -> Path:
-    """Return the path of a file in the model's folder, or raise ModelError."""
-    if folder is None:
+def _file(source: Source, element: Element, text: str, folders: Sequence[Path], place: str = "") -> Path:
+    """Return the path of a file in the model's folder or another one of the folders, or raise ModelError."""
+    if not folders:
         raise source.error(
             element, f"requires the file {quote(text, 200)}", "load the model from a file, not from text"
         )
-    found = find_mesh(f"{place}/{text}" if place else text, [folder])
+    path = f"{place}/{text}" if place and not text.startswith("/") else text
+    found = find_file(path, folders, start=folders[0])
     if found is None:
-        raise source.error(element, f"the file {quote(text, 200)} is not found in the model's folder", "copy it there")
+        remedy = "give a folder that it is in as one of roots= (command line: --root), or copy it there"
+        raise source.error(element, f"the file {quote(path, 200)} is not found in the model's folder", remedy)
     return found
 
 

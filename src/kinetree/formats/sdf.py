@@ -1,8 +1,6 @@
 """Reader of SDF: `read_sdf` for files, `read_sdf_text` for text; a report lists what was changed or dropped.
 
-Poses may be relative to any link, joint, frame or model. Placements are composed along the shortest way between two of
-them, so that a pose relative to its own joint is exact. A link that is the child of two joints closes a loop, and the
-later joint is cut.
+A link that is the child of two joints closes a loop, and the later joint is cut.
 """
 
 from __future__ import annotations
@@ -12,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..algebra.rotations import from_quaternion, from_rpy
-from ..algebra.vectors import IDENTITY, Vector, from_moments, matmul, symmetric, times, to_moments, transpose
+from ..algebra.vectors import Vector, dot, from_moments, times
 from ..errors import ModelError, quote, unknown_name
 from ..model.checks import impossible_inertias, massless_inertias
 from ..model.construction import build_mechanism
 from ..model.mechanism import Mechanism
 from ..model.pairs import can_be_cut, joint_of, open_rings
-from ..model.part_fields import MAX_NAME, free_name
+from ..model.part_fields import free_name
 from ..model.parts import (
     GROUND,
     Body,
@@ -34,13 +31,13 @@ from ..model.parts import (
     compose,
     inverse,
 )
-from .fields import strict_floats
 from .merging import merge_fixed, move_loops
 from .pairs import report_cuts
 from .report import Group, Report
-from .urdf import MAX_LINKS, MAX_LOOPS, MAX_SHAPES, check_options
-from .urdf_shapes import mesh_file, unit
-from .xml import Element, Source, describe_element, parse_xml, read_bytes
+from .sdf_frames import MODEL, WORLD, Frames, first_model, limit_of, number_of, numbers_of, text_of
+from .urdf import MAX_LOOPS, MAX_SHAPES, check_options
+from .urdf_parts import placed_body, unit
+from .xml import Element, Source, describe_element, mesh_file, parse_xml, read_bytes
 
 KINDS = {
     "revolute": "revolute",
@@ -48,16 +45,14 @@ KINDS = {
     "prismatic": "prismatic",
     "ball": "spherical",
     "universal": "universal",
+    "revolute2": "universal",
     "screw": "helical",
     "fixed": "fixed",
 }
-WORLD, MODEL = "world", "__model__"
-UNLIMITED = 1e15
-"""Numbers above it are SDF's for no limit, 1e16 [rad, m]."""
-WEIGHT = (0.0, 0.0, -9.8)
-"""The gravity of a world that gives none [m/s^2]."""
-NEAR = 64
-"""The largest number of frames between two that are composed one by one; others meet in the world."""
+GEARBOX = "gearbox"
+"""The type of joints that couple the angles of two others."""
+PARALLEL = 1e-6
+"""The largest sine or cosine of an angle between axes that count as parallel or perpendicular."""
 SOLIDS = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
 
@@ -70,7 +65,7 @@ def read_sdf(
         path: the file.
         base: "fixed" fixes links that no joint carries to the ground, "free" lets them float, as SDF itself does.
         fixed: "merge" merges links connected by fixed joints and keeps their names as frames; "keep" keeps the links.
-        roots: folders searched for meshes, in addition to the file's own.
+        roots: folders searched for meshes and included models, in addition to the file's own.
     """
     data = read_bytes(path)
     return read_sdf_text(data, file=str(path), base=base, fixed=fixed, roots=(Path(path).parent, *roots))
@@ -89,8 +84,8 @@ def read_sdf_text(
     source = Source(file, Report(file))
     root = parse_xml(text, file=file)
     try:
-        model, gravity = _model(source, root)
-        read = _Reading(source, [Path(r) for r in roots])
+        read = Frames(source, [Path(r) for r in roots])
+        model, gravity = first_model(read, root)
         read.model(model, "", None, 0)
         mechanism = _mechanism(read, source.name(model), gravity, base, fixed, file)
     except ModelError as error:
@@ -98,348 +93,211 @@ def read_sdf_text(
     return mechanism, source.report
 
 
-def _model(source: Source, root: Element) -> tuple[Element, Vector]:
-    """Return the only <model>, and the gravity of its world."""
-    if root.tag != "sdf":
-        raise source.error(root, "the root element is not <sdf>", "give an SDF file")
-    source.rest(root, ("version",), ("model", "world"))
-    worlds = root.all("world")
-    gravity: Vector = (0.0, 0.0, -9.81)
-    models = root.all("model")
-    for world in worlds[:1]:
-        source.rest(world, ("name",), ("model", "gravity"))
-        given = source.one(world, "gravity")
-        gravity = WEIGHT if given is None else _vector(source, given)
-        if given is None:
-            source.report.changed("gravity is 9.8 m/s^2, SDF's own: the world gives none", world.line)
-        models = models + world.all("model")
-    for world in worlds[1:]:
-        source.report.dropped(f"{describe_element(world)}: there is a world already", world.line)
-    if not models:
-        raise source.error(root, "has no <model>", "add one; <include> is not read: copy the model into the file")
-    for other in models[1:]:
-        source.report.dropped(f"{describe_element(other)}: the first model of the file is read", other.line)
-    return models[0], gravity
+def _body(read: Frames, name: str) -> Body:
+    """Return the body of a link; without <inertial> it has SDF's 1 kg and 1 kg m^2."""
+    source, link = read.source, read.links[name]
+    scope = name[: -len(source.name(link))]
+    source.rest(link, ("name",), ("pose", "inertial", "visual", "collision"))
+    shapes = tuple(s for e in link.children if e.tag in ("visual", "collision") if (s := _shape(read, e, scope, name)))
+    inertial = source.one(link, "inertial")
+    if inertial is None:
+        group = Group("links have no <inertial>: each has SDF's 1 kg and 1 kg m^2", repr(name))
+        source.report.suspect(f"link {name!r} has no <inertial>: it has SDF's 1 kg and 1 kg m^2", link.line, group)
+        return Body(name, 1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0), shapes=shapes)
+    source.rest(inertial, ("auto",), ("pose", "mass", "inertia"))
+    if inertial.attributes.get("auto", "false") in ("true", "1"):
+        raise source.error(inertial, 'auto="true" is not supported', "give <mass> and <inertia>")
+    placement = read.placed(inertial, scope, name)
+    mass = number_of(source, inertial, "mass", 1.0)
+    if mass < 0:
+        raise source.error(inertial, f"the mass is {mass:g} kg", "give a mass of zero or more")
+    given = source.one(inertial, "inertia") or Element("inertia", {})
+    defaults = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "iyz": 0.0, "ixz": 0.0}
+    source.rest(given, (), defaults)
+    numbers = tuple(number_of(source, given, tag, x) for tag, x in defaults.items())
+    return placed_body(source, inertial, name, mass, placement, from_moments(numbers), shapes)
 
 
-@dataclass(slots=True)
-class _Node:
-    """A frame of the file: the one that its pose is relative to (empty: the world), its pose there, and its element."""
-
-    base: str
-    pose: Placement
-    element: Element
-    depth: int = -1
-    absolute: Placement | None = None
+def _shape(read: Frames, element: Element, scope: str, link: str) -> Shape | None:
+    """Return a visual or collision of a link."""
+    source, role = read.source, element.tag
+    source.rest(element, ("name",), ("pose", "geometry", *(("material",) if role == "visual" else ())))
+    placement = read.placed(element, scope, link)
+    geometry, name = source.one(element, "geometry"), element.attributes.get("name", "")
+    if geometry is None or not geometry.children:
+        source.report.dropped(f"{describe_element(element)}: it has no geometry", element.line)
+        return None
+    solid = geometry.children[0]
+    color = _color(source, element) if role == "visual" else None
+    if solid.tag == "mesh":
+        source.rest(solid, (), ("uri", "scale"))
+        scale = source.one(solid, "scale")
+        size = (1.0, 1.0, 1.0) if scale is None else numbers_of(source, scale, 3)
+        file = mesh_file(source, solid, text_of(source, source.needed(solid, "uri")), read.roots)
+        return Shape("mesh", size, placement, role, file, color, name)
+    if solid.tag not in SOLIDS:
+        source.report.dropped(f"{describe_element(solid)} of {describe_element(element)} of link {link!r}", solid.line)
+        return None
+    source.rest(solid, (), SOLIDS[solid.tag])
+    size = tuple(
+        x for tag in SOLIDS[solid.tag] for x in numbers_of(source, source.needed(solid, tag), 3 if tag == "size" else 1)
+    )
+    return Shape(solid.tag, size, placement, role, "", color, name)
 
 
 @dataclass
-class _Reading:
-    """What is read from a model and its nested models, by scoped names such as `inner::link`."""
+class _Moving:
+    """What a joint of the file becomes: pairs, massless bodies between them, couplings and springs."""
 
-    source: Source
-    roots: Sequence[Path]
-    nodes: dict[str, _Node] = field(default_factory=dict)
-    links: dict[str, Element] = field(default_factory=dict)
-    joints: dict[str, tuple[str, Element]] = field(default_factory=dict)
-    attached: dict[str, str] = field(default_factory=dict)
-    static: bool = False
-    shapes: int = 0
+    pairs: list[Pair] = field(default_factory=list)
+    bodies: list[Body] = field(default_factory=list)
+    couplings: list[Coupling] = field(default_factory=list)
+    springs: list[ForceElement] = field(default_factory=list)
 
-    def model(self, model: Element, scope: str, outer: str | None, depth: int) -> None:
-        """Note the frames of a model, with the prefix `scope` of its names, in the scope `outer`."""
-        source = self.source
-        if depth > 10:
-            raise source.error(model, "models are nested more than 10 deep", "flatten the model")
-        source.name(model)
-        children = ("pose", "link", "joint", "frame", "model", "static")
-        source.rest(model, ("name", "canonical_link", "placement_frame"), children)
-        if "placement_frame" in model.attributes:
-            raise source.error(model, "placement_frame is not supported", "give the pose of the model frame itself")
-        own = f"{scope}{MODEL}"
-        default = "" if outer is None else f"{outer}{MODEL}"
-        self.add(own, model, self.pose(model, outer or "", default))
-        static = source.one(model, "static")
-        self.static |= static is not None and static.text.strip() in ("true", "1")
-        for element in model.all("link"):
-            name = self.scoped(element, scope)
-            self.links[name] = element
-            self.add(name, element, self.pose(element, scope, own))
-        for element in model.all("joint"):
-            name = self.scoped(element, scope)
-            child = f"{scope}{_text(source, source.needed(element, 'child'))}"
-            self.joints[name] = scope, element
-            self.add(name, element, self.pose(element, scope, child))
-            self.attached[name] = child
-        for element in model.all("frame"):
-            name = self.scoped(element, scope)
-            to = element.attributes.get("attached_to", "")
-            self.attached[name] = f"{scope}{to}" if to else own
-            self.add(name, element, self.pose(element, scope, self.attached[name]))
-            source.rest(element, ("name", "attached_to"), ("pose",))
-        for element in model.all("model"):
-            self.model(element, f"{scope}{source.name(element)}::", scope, depth + 1)
-        inner = [f"{scope}{source.name(e)}" for e in model.all("link")]
-        inner += [f"{scope}{source.name(e)}::{MODEL}" for e in model.all("model")]
-        canonical = model.attributes.get("canonical_link", "")
-        if canonical or inner:
-            self.attached[own] = f"{scope}{canonical}" if canonical else inner[0]
-        if len(self.links) > MAX_LINKS or len(self.joints) > MAX_LINKS or len(self.nodes) > 4 * MAX_LINKS:
-            raise source.error(model, f"has more than {MAX_LINKS} links or joints", "split the model")
 
-    def scoped(self, element: Element, scope: str) -> str:
-        """Return the name of an element with its scope, at most MAX_NAME characters."""
-        name = f"{scope}{self.source.name(element)}"
-        if name == GROUND:
-            raise self.source.error(element, f"{GROUND!r} is the name of the fixed world here", "rename it")
-        if len(name) > MAX_NAME:
-            raise self.source.error(element, f"its name has {len(name)} characters", f"give at most {MAX_NAME}")
-        return name
+def _ends(read: Frames, name: str) -> tuple[str, str]:
+    """Return the links of a joint, parent and child; the name of the world is empty."""
+    source, (scope, element) = read.source, read.joints[name]
+    given = text_of(source, source.needed(element, "parent"))
+    parent = "" if given == WORLD else read.link_of(f"{scope}{given}", element)
+    child = read.link_of(read.attached[name], element)
+    if parent == child:
+        raise source.error(element, f"its parent and its child are {quote(child)}", "give two links")
+    return parent, child
 
-    def add(self, name: str, element: Element, node: tuple[str, Placement]) -> None:
-        """Note a frame, whose name must be new."""
-        if name in self.nodes:
-            line = self.nodes[name].element.line
-            raise self.source.error(element, f"line {line} has another {quote(name)}", "rename one of them")
-        self.nodes[name] = _Node(*node, element)
 
-    def pose(self, element: Element, scope: str, default: str) -> tuple[str, Placement]:
-        """Return the frame that the <pose> of an element is relative to, and the placement in it."""
-        source, found = self.source, self.source.one(element, "pose")
-        if found is None:
-            return default, Placement()
-        source.rest(replace(found, text=""), ("relative_to", "degrees", "rotation_format"))
-        to = found.attributes.get("relative_to", "")
-        base = default if not to else "" if to == WORLD else f"{scope}{to}"
-        form = found.attributes.get("rotation_format", "euler_rpy")
-        if not found.text:
-            return base, Placement()
-        if form == "quat_xyzw":
-            x, y, z, *turn = _numbers(source, found, 7)
-            return base, Placement((x, y, z), from_quaternion(unit(source, found, tuple(turn))))
-        if form != "euler_rpy":
-            raise source.error(found, f"the rotation_format is {quote(form)}", "give euler_rpy or quat_xyzw")
-        x, y, z, *angles = _numbers(source, found, 6)
-        degrees = found.attributes.get("degrees", "false") in ("true", "1")
-        roll, pitch, yaw = (math.radians(a) for a in angles) if degrees else angles
-        return base, Placement((x, y, z), from_rpy(roll, pitch, yaw))
-
-    def link_of(self, name: str, element: Element) -> str:
-        """Return the link that a frame is attached to."""
-        start, seen = name, set[str]()
-        while name not in self.links:
-            if name not in self.nodes or name not in self.attached or name in seen:
-                circle = name in seen
-                place = {"file": self.source.file, "line": element.line, "where": describe_element(element)}
-                if circle:
-                    raise ModelError(f"{quote(start)} is attached to itself", remedy="attach it to a link", **place)
-                raise unknown_name("link or frame", name, [*self.links, *self.nodes], **place)
-            seen.add(name)
-            name = self.attached[name]
-        self.attached.update(dict.fromkeys(seen, name))  # long chains are followed once
-        return name
-
-    def node(self, name: str, element: Element) -> _Node:
-        """Return a frame with its depth, the number of frames between it and the world."""
-        chain: dict[str, _Node] = {}
-        at, by = name, element
-        while at and (node := self.find(at, by)).depth < 0:
-            if at in chain:
-                raise self.source.error(by, f"its pose is relative to itself, by {quote(at)}", "remove relative_to")
-            chain[at] = node
-            at, by = node.base, node.element
-        before, depth = (self.nodes[at].absolute, self.nodes[at].depth) if at else (None, 0)
-        for node in reversed(chain.values()):
-            depth += 1
-            node.depth = depth
-            node.absolute = before = compose(before or Placement(), node.pose)
-        return self.nodes[name]
-
-    def find(self, name: str, element: Element) -> _Node:
-        """Return a frame by its scoped name."""
-        if name not in self.nodes:
-            place = {"file": self.source.file, "line": element.line, "where": describe_element(element)}
-            raise unknown_name("frame", name, self.nodes, **place)
-        return self.nodes[name]
-
-    def relative(self, outer: str, inner: str, element: Element) -> Placement:
-        """Return the pose of a frame in another one; an empty name is the world."""
-        if inner:
-            self.node(inner, element)
-        if outer:
-            self.node(outer, element)
-        down, up = Placement(), Placement()
-        a, b = outer, inner
-        for _ in range(NEAR):
-            if a == b:
-                return compose(inverse(up), down) if up != Placement() else down
-            if (self.nodes[b].depth if b else 0) >= (self.nodes[a].depth if a else 0):
-                down = compose(self.nodes[b].pose, down)
-                b = self.nodes[b].base
-            else:
-                up = compose(self.nodes[a].pose, up)
-                a = self.nodes[a].base
-        world = [self.nodes[x].absolute or Placement() if x else Placement() for x in (outer, inner)]
-        return compose(inverse(world[0]), world[1])
-
-    def placed(self, element: Element, scope: str, link: str) -> Placement:
-        """Return the placement of an element of a link in the link's frame."""
-        base, placement = self.pose(element, scope, link)
-        return placement if base == link else compose(self.relative(link, base, element), placement)
-
-    def body(self, name: str) -> Body:
-        """Return the body of a link; without <inertial> it has SDF's 1 kg and 1 kg m^2."""
-        source, link = self.source, self.links[name]
-        scope = name[: -len(source.name(link))]
-        source.rest(link, ("name",), ("pose", "inertial", "visual", "collision"))
-        shapes = tuple(
-            s for e in link.children if e.tag in ("visual", "collision") if (s := self.shape(e, scope, name))
-        )
-        inertial = source.one(link, "inertial")
-        if inertial is None:
-            group = Group("links have no <inertial>: each has SDF's 1 kg and 1 kg m^2", repr(name))
-            source.report.suspect(f"link {name!r} has no <inertial>: it has SDF's 1 kg and 1 kg m^2", link.line, group)
-            return Body(name, 1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0), shapes=shapes)
-        source.rest(inertial, ("auto",), ("pose", "mass", "inertia"))
-        if inertial.attributes.get("auto", "false") in ("true", "1"):
-            raise source.error(inertial, 'auto="true" is not supported', "give <mass> and <inertia>")
-        placement = self.placed(inertial, scope, name)
-        mass = _child_number(source, inertial, "mass", 1.0)
-        if mass < 0:
-            raise source.error(inertial, f"the mass is {mass:g} kg", "give a mass of zero or more")
-        given = source.one(inertial, "inertia")
-        tags = ("ixx", "iyy", "izz", "ixy", "iyz", "ixz")
-        if given is not None:
-            source.rest(given, (), tags)
-        numbers = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-        if given is not None:
-            numbers = tuple(_child_number(source, given, tag, x) for tag, x in zip(tags, numbers, strict=True))
-        R = placement.rotation
-        tensor = from_moments(numbers)
-        if R != IDENTITY:
-            tensor = symmetric(matmul(matmul(R, tensor), transpose(R)))
-        if not all(math.isfinite(x) for row in tensor for x in row):
-            raise source.error(inertial, "the inertia is too large for doubles", "check its units: kg m^2")
-        return Body(name, mass, placement.translation, to_moments(tensor), shapes)
-
-    def shape(self, element: Element, scope: str, link: str) -> Shape | None:
-        """Return a visual or collision of a link."""
-        source, role = self.source, element.tag
-        self.shapes += 1
-        if self.shapes > MAX_SHAPES:
-            raise source.error(element, f"is one of more than {MAX_SHAPES} shapes", "split the model")
-        source.rest(element, ("name",), ("pose", "geometry", *(("material",) if role == "visual" else ())))
-        placement = self.placed(element, scope, link)
-        geometry, name = source.one(element, "geometry"), element.attributes.get("name", "")
-        if geometry is None or not geometry.children:
-            source.report.dropped(f"{describe_element(element)}: it has no geometry", element.line)
-            return None
-        solid = geometry.children[0]
-        color = _color(source, element) if role == "visual" else None
-        if solid.tag == "mesh":
-            source.rest(solid, (), ("uri", "scale"))
-            scale = source.one(solid, "scale")
-            size = (1.0, 1.0, 1.0) if scale is None else _numbers(source, scale, 3)
-            file = mesh_file(source, solid, _text(source, source.needed(solid, "uri")), self.roots)
-            return Shape("mesh", size, placement, role, file, color, name)
-        if solid.tag not in SOLIDS:
-            source.report.dropped(
-                f"{describe_element(solid)} of {describe_element(element)} of link {link!r}", solid.line
-            )
-            return None
-        source.rest(solid, (), SOLIDS[solid.tag])
-        size = tuple(
-            x
-            for tag in SOLIDS[solid.tag]
-            for x in _numbers(source, source.needed(solid, tag), 3 if tag == "size" else 1)
-        )
-        return Shape(solid.tag, size, placement, role, "", color, name)
-
-    def pair(self, name: str) -> tuple[Pair, list[Coupling], list[ForceElement]]:
-        """Return a joint as a pair of bodies, its couplings, and its spring."""
-        source, (scope, element) = self.source, self.joints[name]
-        known = ("pose", "parent", "child", "axis", "axis2", "thread_pitch", "screw_thread_pitch")
-        source.rest(element, ("name", "type"), known)
-        type_ = source.text(element, "type")
-        if type_ not in KINDS:
-            place = {"file": source.file, "line": element.line, "where": f"joint {name!r}"}
-            raise unknown_name("joint type", type_[:80], KINDS, **place)
-        kind = KINDS[type_]
-        parent_name = _text(source, source.needed(element, "parent"))
-        parent = "" if parent_name == WORLD else self.link_of(f"{scope}{parent_name}", element)
-        child = self.link_of(self.attached[name], element)
-        if parent == child:
-            raise source.error(element, f"its parent and its child are {quote(child)}", "give two links")
-        axes = [self.axis(name, scope, element, tag) for tag in ("axis", "axis2")]
-        count = {"revolute": 1, "prismatic": 1, "helical": 1, "universal": 2}.get(kind, 0)
-        for tag in ("axis", "axis2")[count:]:
-            if lost := source.one(element, tag):
-                source.report.dropped(f"<{tag}> of the {type_} joint {name!r}", lost.line)
-        axes = axes[:count]
-        none = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}
-        limits = Limits(**{key: _of_axes(axes, key, x) for key, x in none.items()})
-        damping, friction = (_of_axes(axes, key, 0.0) for key in ("damping", "friction"))
-        found = Pair(
-            name, kind, parent or GROUND, child,
-            self.relative(parent, name, element), self.relative(child, name, element),
-            axes[0].xyz if axes else (0.0, 0.0, 1.0), axes[1].xyz if count == 2 else None,
-            self.pitch(element) if kind == "helical" else 0.0,
-            limits=limits, damping=damping, friction=friction,
-        )  # fmt: skip
-        stiff = [(f"{key}_{k}", x) for k, a in enumerate(axes, 1) for key, x in a.spring]
-        springs = [ForceElement(f"{name}_spring", "joint_spring", parent or GROUND, child, coefficients=tuple(stiff))]
-        return found, [m for a in axes for m in a.mimic], springs if stiff else []
-
-    def pitch(self, element: Element) -> float:
-        """Return the pitch of a screw [m/rad]."""
-        source = self.source
-        if source.one(element, "screw_thread_pitch") is not None:
-            return _child_number(source, element, "screw_thread_pitch", 1.0) / (2.0 * math.pi)
-        old = _child_number(source, element, "thread_pitch", 1.0)  # rad per m, positive for a left-handed thread
-        if abs(old) < 1e-12:
-            raise source.error(element, f"the thread_pitch is {old:g}", "give screw_thread_pitch, in m per revolution")
-        return -1.0 / old
-
-    def axis(self, name: str, scope: str, joint: Element, tag: str) -> _Axis:
-        """Return the <axis> or <axis2> of a joint, by default along z and without limits."""
-        source, element = self.source, self.source.one(joint, tag)
-        if element is None:
-            return _Axis()
-        source.rest(element, (), ("xyz", "limit", "dynamics", "mimic"))
-        xyz = source.one(element, "xyz")
-        x, y, z = (0.0, 0.0, 1.0) if xyz is None else unit(source, xyz, _numbers(source, xyz, 3))
-        if xyz is not None and xyz.attributes.get("expressed_in"):
-            base = f"{scope}{xyz.attributes['expressed_in']}"
-            x, y, z = times(self.relative(name, base, xyz).rotation, (x, y, z))
-        out = _Axis((x, y, z))
-        if limit := source.one(element, "limit"):
-            source.rest(limit, (), ("lower", "upper", "effort", "velocity", "stiffness", "dissipation"))
-            low, high = (_child_number(source, limit, end, s * 1e16) for end, s in (("lower", -1), ("upper", 1)))
-            if low > -UNLIMITED or high < UNLIMITED:
-                out.lower = (low if low > -UNLIMITED else -math.inf,)
-                out.upper = (high if high < UNLIMITED else math.inf,)
-            for key in ("velocity", "effort"):
-                most = _child_number(source, limit, key, -1.0)
-                setattr(out, key, (most,) if 0 <= most < UNLIMITED else ())
-        if dynamics := source.one(element, "dynamics"):
-            source.rest(dynamics, (), ("damping", "friction", "spring_reference", "spring_stiffness"))
-            damping, friction = (_child_number(source, dynamics, key, 0.0) for key in ("damping", "friction"))
-            out.damping, out.friction = (damping,) if damping else (), (friction,) if friction else ()
-            if stiffness := _child_number(source, dynamics, "spring_stiffness", 0.0):
-                rest = _child_number(source, dynamics, "spring_reference", 0.0)
-                out.spring = (("stiffness", stiffness), ("rest", rest))
-        if mimic := source.one(element, "mimic"):
-            source.rest(mimic, ("joint", "axis"), ("multiplier", "offset", "reference"))
-            ratio, offset, reference = (
-                _child_number(source, mimic, key, x)
-                for key, x in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
-            )
-            other = f"{scope}{source.name(mimic, 'joint')}"
-            if other not in self.joints:
-                place = {"file": source.file, "line": mimic.line, "where": f"<mimic> of joint {name!r}"}
-                raise unknown_name("joint", other, self.joints, **place)
-            out.mimic = [Coupling(name, name, ((other, ratio),), offset - ratio * reference)]
+def _joint(read: Frames, name: str, taken: set[str]) -> _Moving:
+    """Return a joint as pairs of bodies: two revolute ones if its axes are not perpendicular."""
+    source, (scope, element) = read.source, read.joints[name]
+    known = ("pose", "parent", "child", "axis", "axis2", "thread_pitch", "screw_thread_pitch")
+    source.rest(element, ("name", "type"), known)
+    type_ = source.text(element, "type")
+    if type_ not in KINDS:
+        place = {"file": source.file, "line": element.line, "where": f"joint {name!r}"}
+        raise unknown_name("joint type", type_[:80], [*KINDS, GEARBOX], **place)
+    kind = KINDS[type_]
+    parent, child = _ends(read, name)
+    axes = [_axis(read, name, scope, element, tag) for tag in ("axis", "axis2")]
+    count = {"revolute": 1, "prismatic": 1, "helical": 1, "universal": 2}.get(kind, 0)
+    for tag in ("axis", "axis2")[count:]:
+        if lost := source.one(element, tag):
+            source.report.dropped(f"<{tag}> of the {type_} joint {name!r}", lost.line)
+    axes = axes[:count]
+    places = read.relative(parent, name, element), read.relative(child, name, element)
+    out = _Moving(couplings=[m for a in axes for m in a.mimic])
+    if count == 2 and abs(dot(axes[0].xyz, axes[1].xyz)) > PARALLEL:
+        between = free_name(f"{name}_link", taken)
+        out.bodies = [Body(between)]
+        _add(out, f"{name}_axis", "revolute", (parent or GROUND, between), (places[0], Placement()), axes[:1])
+        _add(out, f"{name}_axis2", "revolute", (between, child), (Placement(), places[1]), axes[1:])
+        source.report.changed(f"the {type_} joint {name!r} becomes two revolute joints in series", element.line)
         return out
+    _add(out, name, kind, (parent or GROUND, child), places, axes, _pitch(read, element) if kind == "helical" else 0.0)
+    return out
+
+
+def _add(
+    out: _Moving,
+    name: str,
+    kind: str,
+    ends: tuple[str, str],
+    places: tuple[Placement, Placement],
+    axes: Sequence[_Axis],
+    pitch: float = 0.0,
+) -> None:
+    """Add a pair with the limits and springs of its axes."""
+    none = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}
+    limits = Limits(**{key: _of_axes(axes, key, x) for key, x in none.items()})
+    damping, friction = (_of_axes(axes, key, 0.0) for key in ("damping", "friction"))
+    first, second = axes[0].xyz if axes else (0.0, 0.0, 1.0), axes[1].xyz if len(axes) == 2 else None
+    out.pairs.append(Pair(
+        name, kind, *ends, *places, first, second, pitch, limits=limits, damping=damping, friction=friction
+    ))  # fmt: skip
+    if stiff := tuple((f"{key}_{k}", x) for k, a in enumerate(axes, 1) for key, x in a.spring):
+        out.springs.append(ForceElement(f"{name}_spring", "joint_spring", *ends, coefficients=stiff))
+
+
+def _gearbox(read: Frames, name: str, pairs: Sequence[Pair]) -> Coupling | None:
+    """Return a gearbox as a coupling of the revolute joints by which its reference body carries its two links.
+
+    The angle of the child is -ratio times that of the parent, about axis2 and axis, both seen from the reference body.
+    """
+    source, (scope, element) = read.source, read.joints[name]
+    known = ("pose", "parent", "child", "axis", "axis2", "gearbox_ratio", "gearbox_reference_body")
+    source.rest(element, ("name", "type"), known)
+    given = text_of(source, source.needed(element, "gearbox_reference_body"))
+    reference = "" if given == WORLD else read.link_of(f"{scope}{given}", element)
+    found = []
+    for link, tag in zip(_ends(read, name), ("axis", "axis2"), strict=True):
+        ends = {reference or GROUND, link or GROUND}
+        pair = next((p for p in pairs if p.kind == "revolute" and {p.body_a, p.body_b} == ends), None)
+        if pair is None:
+            what = f"no revolute joint connects {quote(link or GROUND)} and {quote(reference or GROUND)}"
+            source.report.suspect(f"the gearbox {name!r} is left out: {what}", element.line)
+            return None
+        outer = "" if pair.body_a == GROUND else pair.body_a
+        own = times(read.relative(outer, name, element).rotation, _axis(read, name, scope, element, tag).xyz)
+        cosine = float(dot(own, times(pair.placement_a.rotation, pair.axis)))
+        if abs(cosine) < 1.0 - PARALLEL:
+            what = f"its <{tag}> is not parallel to that of joint {pair.name!r}"
+            source.report.suspect(f"the gearbox {name!r} is left out: {what}", element.line)
+            return None
+        found.append((pair.name, math.copysign(1.0, cosine) * (1.0 if pair.body_b == (link or GROUND) else -1.0)))
+    (one, a), (two, b) = found
+    return Coupling(name, two, ((one, -number_of(source, element, "gearbox_ratio", 1.0) * a * b),))
+
+
+def _pitch(read: Frames, element: Element) -> float:
+    """Return the pitch of a screw [m/rad]."""
+    source = read.source
+    if source.one(element, "screw_thread_pitch") is not None:
+        return number_of(source, element, "screw_thread_pitch", 1.0) / (2.0 * math.pi)
+    old = number_of(source, element, "thread_pitch", 1.0)  # rad per m, positive for a left-handed thread
+    if abs(old) < 1e-12:
+        raise source.error(element, f"the thread_pitch is {old:g}", "give screw_thread_pitch, in m per revolution")
+    return -1.0 / old
+
+
+def _axis(read: Frames, name: str, scope: str, joint: Element, tag: str) -> _Axis:
+    """Return the <axis> or <axis2> of a joint, by default along z and without limits."""
+    source, element = read.source, read.source.one(joint, tag)
+    if element is None:
+        return _Axis()
+    source.rest(element, (), ("xyz", "limit", "dynamics", "mimic", "use_parent_model_frame"))
+    xyz, old = source.one(element, "xyz"), source.one(element, "use_parent_model_frame")  # the latter before SDF 1.7
+    x, y, z = (0.0, 0.0, 1.0) if xyz is None else unit(source, xyz, numbers_of(source, xyz, 3))
+    within = MODEL if old is not None and old.text.strip() in ("true", "1") else ""
+    within = within if xyz is None else xyz.attributes.get("expressed_in", within)
+    if within:
+        base = "" if within == WORLD else f"{scope}{within}"
+        x, y, z = times(read.relative(name, base, element).rotation, (x, y, z))
+    out = _Axis((x, y, z))
+    if limit := source.one(element, "limit"):
+        source.rest(limit, (), ("lower", "upper", "effort", "velocity"))
+        low, high = (limit_of(source, limit, end, none) for end, none in (("lower", -math.inf), ("upper", math.inf)))
+        if math.isfinite(low) or math.isfinite(high):
+            out.lower, out.upper = (low,), (high,)
+        for key in ("velocity", "effort"):
+            most = limit_of(source, limit, key, math.inf)
+            setattr(out, key, (most,) if 0 <= most < math.inf else ())  # SDF's -1 is no limit
+    if dynamics := source.one(element, "dynamics"):
+        source.rest(dynamics, (), ("damping", "friction", "spring_reference", "spring_stiffness"))
+        damping, friction = (number_of(source, dynamics, key, 0.0) for key in ("damping", "friction"))
+        out.damping, out.friction = (damping,) if damping else (), (friction,) if friction else ()
+        if stiffness := number_of(source, dynamics, "spring_stiffness", 0.0):
+            rest = number_of(source, dynamics, "spring_reference", 0.0)
+            out.spring = (("stiffness", stiffness), ("rest", rest))
+    if mimic := source.one(element, "mimic"):
+        source.rest(mimic, ("joint", "axis"), ("multiplier", "offset", "reference"))
+        ratio, offset, reference = (
+            number_of(source, mimic, key, x) for key, x in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
+        )
+        other = f"{scope}{source.name(mimic, 'joint')}"
+        if other not in read.joints:
+            place = {"file": source.file, "line": mimic.line, "where": f"<mimic> of joint {name!r}"}
+            raise unknown_name("joint", other, read.joints, **place)
+        out.mimic = [Coupling(name, name, ((other, ratio),), offset - ratio * reference)]
+    return out
 
 
 @dataclass
@@ -463,30 +321,36 @@ def _of_axes(axes: Sequence[_Axis], key: str, none: float) -> tuple[float, ...]:
     return tuple((x or (none,))[0] for x in given) if any(given) else ()
 
 
-def _mechanism(read: _Reading, name: str, gravity: Vector, base: str, fixed: str, file: str) -> Mechanism:
+def _mechanism(read: Frames, name: str, gravity: Vector, base: str, fixed: str, file: str) -> Mechanism:
     """Return the mechanism of what was read: a tree, with joints of links that have one already as loops."""
     source, report = read.source, read.source.report
     if not read.links:
         raise source.error(next(iter(read.nodes.values())).element, "has no <link>", "add one")
-    bodies = [read.body(link) for link in read.links]
+    count = sum(len(link.all("visual")) + len(link.all("collision")) for link in read.links.values())
+    if count > MAX_SHAPES:
+        link = next(iter(read.links.values()))
+        raise source.error(link, f"its model has {count} shapes", f"use at most {MAX_SHAPES}; split the model")
+    bodies = [_body(read, link) for link in read.links]
     for part, message in impossible_inertias(Mechanism("", tuple(replace(b, shapes=()) for b in bodies))):
         report.suspect(f"link {part!r}: {message}; the numbers are kept", read.links[part].line)
     pairs, couplings, springs = [], [], []
-    carried: dict[str, str] = {}
+    carried, taken = dict[str, str](), {*read.links, *read.joints}
+    gears = [name for name, (_, e) in read.joints.items() if e.attributes.get("type") == GEARBOX]
     for joint in read.joints:
-        pair, more, spring = read.pair(joint)
-        cut = pair.body_b in carried
-        if cut and not can_be_cut(pair):
-            what = (
-                f"its child {pair.body_b!r} is that of joint {carried[pair.body_b]!r} too, and {pair.kind} is no loop"
-            )
-            raise source.error(read.joints[joint][1], what, "exchange the order of the joints")
-        carried.setdefault(pair.body_b, joint)
-        pairs.append(replace(pair, cut=True) if cut else pair)
-        couplings += more
-        springs += spring
+        made = _Moving() if joint in gears else _joint(read, joint, taken)
+        for pair in made.pairs:
+            cut = pair.body_b in carried
+            if cut and not can_be_cut(pair):
+                what = f"its child {pair.body_b!r} is that of joint {carried[pair.body_b]!r} too, and {pair.kind} is no"
+                raise source.error(read.joints[joint][1], f"{what} loop", "exchange the order of the joints")
+            carried.setdefault(pair.body_b, joint)
+            pairs.append(replace(pair, cut=True) if cut else pair)
+        bodies += made.bodies
+        couplings += made.couplings
+        springs += made.springs
         if len(pairs) - len(carried) > MAX_LOOPS:
             raise source.error(read.joints[joint][1], f"closes one of more than {MAX_LOOPS} loops", "split the model")
+    couplings += [gear for name in gears if (gear := _gearbox(read, name, pairs)) is not None]
     pairs = [*_bases(read, pairs, "fixed" if read.static else base), *pairs]
     frames = [
         Frame(key, (link := read.link_of(key, e)), read.relative(link, key, e))
@@ -519,7 +383,7 @@ def _tidy(joint: Joint) -> Joint:
     return replace(joint, child_placement=None) if joint.child_placement == Placement() else joint
 
 
-def _bases(read: _Reading, pairs: Sequence[Pair], base: str) -> list[Pair]:
+def _bases(read: Frames, pairs: Sequence[Pair], base: str) -> list[Pair]:
     """Return fixed or free joints from the ground to links that nothing carries: at least one per connected part."""
     report, carried = read.source.report, {p.body_b for p in pairs}
     neighbors: dict[str, set[str]] = {}
@@ -550,7 +414,7 @@ def _connected(start: str, neighbors: dict[str, set[str]]) -> set[str]:
     return out
 
 
-def _merged(read: _Reading, bodies, joints, frames: list[Frame], loops, fixed: str):
+def _merged(read: Frames, bodies, joints, frames: list[Frame], loops, fixed: str):
     """Return the parts with links on fixed joints merged into others, unless they are kept."""
     if fixed == "keep":
         return bodies, joints, frames, loops, ()
@@ -579,34 +443,6 @@ def _merged(read: _Reading, bodies, joints, frames: list[Frame], loops, fixed: s
     return merged.bodies, merged.joints, out, move_loops(loops, where, report), merged.ground_shapes
 
 
-def _text(source: Source, element: Element) -> str:
-    """Return the text of an element, which must not be empty."""
-    text = element.text.strip()
-    if not text or len(text) > 4096:
-        raise source.error(element, "is empty" if not text else f"has {len(text)} characters", "give a text")
-    return text
-
-
-def _numbers(source: Source, element: Element, count: int) -> tuple[float, ...]:
-    where = describe_element(element)
-    return strict_floats(element.text, count, where=where, file=source.file, line=element.line)
-
-
-def _vector(source: Source, element: Element) -> Vector:
-    x, y, z = _numbers(source, element, 3)
-    return x, y, z
-
-
-def _child_number(source: Source, parent: Element, tag: str, default: float) -> float:
-    """Return the number of a child, or the default if there is none."""
-    element = source.one(parent, tag)
-    if element is None or not element.text:
-        return default
-    if element.text.strip() in ("inf", "+inf", "-inf") and abs(default) >= UNLIMITED:
-        return math.copysign(1e16, -1.0 if "-" in element.text else 1.0)
-    return _numbers(source, element, 1)[0]
-
-
 def _color(source: Source, visual: Element) -> tuple[float, float, float, float] | None:
     material = source.one(visual, "material")
     if material is None:
@@ -615,5 +451,5 @@ def _color(source: Source, visual: Element) -> tuple[float, float, float, float]
     diffuse = source.one(material, "diffuse")
     if diffuse is None:
         return None
-    red, green, blue, alpha = _numbers(source, diffuse, 4)
+    red, green, blue, alpha = numbers_of(source, diffuse, 4)
     return red, green, blue, alpha

@@ -70,7 +70,11 @@ def write_sdf(mechanism: Mechanism, position: Mapping[str, Sequence[float]] | No
     if position:
         report.changed("coordinates are counted from an assembled position, at which the loops close")
     names = _link_names(m, report)
-    taken = {*names.values(), *(f.name for f in m.frames)}
+    taken = set(names.values())
+    framed = {f.name: free_name(f.name.replace("::", "_"), taken) for f in m.frames}
+    for name, new in framed.items():
+        if name != new:
+            report.changed(f"frame {name!r} is named {new!r}: SDF has another use for the name")
     own = _joint_names(m, taken, report)
     couplings = [_renamed(c, own) for c in m.couplings]
     links: list[_Link] = []
@@ -83,7 +87,7 @@ def write_sdf(mechanism: Mechanism, position: Mapping[str, Sequence[float]] | No
     starts = {x.joint.name: x.at[0] for x in links if len(x.at) == 1}
     springs, mimics = _springs(m.forces, links, starts, report), _mimics(couplings, starts, report)
     gravity = tuple(map(float, m.gravity))
-    body_lines: list[str] = _ground(m, taken, report)
+    body_lines: list[str] = _ground(m, framed, taken, report)
     for link in links:
         if link.joint.kind == "free":
             report.changed(f'joint {link.joint.name!r} (free): a link without a joint is free, with base="free"')
@@ -92,7 +96,7 @@ def write_sdf(mechanism: Mechanism, position: Mapping[str, Sequence[float]] | No
         body_lines += _link(link, report)
     for frame in m.frames:
         if frame.body != GROUND:
-            body_lines += _frame(frame, names[frame.body])
+            body_lines += _frame(replace(frame, name=framed[frame.name]), names[frame.body])
     body_lines += _loop_joints(m, names, own, position, report)
     world = gravity != EARTH
     lines = ['<?xml version="1.0"?>', '<sdf version="1.10">']
@@ -191,10 +195,13 @@ def _mimics(couplings: Sequence[Coupling], starts: Mapping[str, float], report: 
     return out
 
 
-def _ground(m: Mechanism, taken: set[str], report: Report) -> list[str]:
-    """Return a link fixed to the world, which has the shapes and frames of the ground, where there are any."""
-    frames = [f for f in m.frames if f.body == GROUND]
-    if not frames and not m.scenery:
+def _ground(m: Mechanism, framed: Mapping[str, str], taken: set[str], report: Report) -> list[str]:
+    """Return a link fixed to the world, which has the shapes and frames of the ground, where there are any.
+
+    A model without bodies has that link alone: SDF has no model without links.
+    """
+    frames = [replace(f, name=framed[f.name]) for f in m.frames if f.body == GROUND]
+    if not frames and not m.scenery and m.bodies:
         return []
     name = free_name("ground_link", taken)
     fixed = Joint(free_name(f"{name}_fixed", taken), "fixed", GROUND, name)

@@ -17,8 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError, quote, unknown_name
-from .urdf_shapes import find_mesh, ros_folders
-from .xml import MAX_ELEMENTS, MAX_TEXT, Element, Source, parse_xml, read_bytes
+from .xml import (
+    MAX_ELEMENTS,
+    MAX_TEXT,
+    Element,
+    Source,
+    declared_folders,
+    find_file,
+    packages_above,
+    parse_xml,
+    read_bytes,
+)
 
 PREFIX = "xacro:"
 MAX_CALLS = 50
@@ -154,6 +163,7 @@ class _Expansion:
     declared: set[str] = field(default_factory=set)
     macros: dict[str, Macro] = field(default_factory=dict)
     included: list[Path] = field(default_factory=list)
+    named: list[Path] = field(default_factory=list)  # folders above the file that $(find NAME) has found
     elements: int = 0
     steps: int = 0
 
@@ -298,32 +308,28 @@ class _Expansion:
         """Return the folders that files may be in: the model's, its package's, the roots, and those of ROS."""
         out = list(self.roots)
         if self.path is not None:
-            above = self.path.resolve().parents
-            out += [above[0], *(p for p in above[:6] if (p / "package.xml").is_file())]
-        return [*out, *ros_folders()]
+            own = self.path.resolve().parent
+            out += [own, *(p for p in packages_above(own) if (p / "package.xml").is_file() or p in self.named)]
+        return [*out, *declared_folders()]
 
     def file(self, text: str, path: Path | None) -> Path | None:
         """Return an included file if it is inside of a folder that files may be in."""
-        if len(text) > 4096:
-            return None
-        if text.startswith("package://"):
-            return find_mesh(text, self.folders())
-        for folder in self.folders():
-            for start in (path.parent if path is not None else folder, folder):
-                try:
-                    real = (start / text.removeprefix("file://")).resolve()
-                    if real.is_relative_to(folder.resolve()) and real.is_file():
-                        return real
-                except (OSError, ValueError, RuntimeError):
-                    continue
-        return None
+        absolute = "://" not in text and Path(text).is_absolute()
+        start = path.parent if path is not None else None
+        return find_file(f"file://{text}" if absolute else text, self.folders(), start=start)
 
     def package(self, name: str, x: Element, source: Source) -> str:
-        """Return the folder of a package."""
-        for folder in self.folders():
-            for place in (folder, folder / name):
-                if place.resolve().name == name and place.is_dir() and name not in ("", ".", ".."):
-                    return str(place.resolve())
+        """Return the folder of a package: one of those that files may be in, or a folder above with its name."""
+        above = packages_above(self.path.resolve().parent) if self.path is not None else []
+        if name not in ("", ".", ".."):
+            for folder in self.folders():
+                for place in (folder, folder / name):
+                    if place.resolve().name == name and place.is_dir():
+                        return str(place.resolve())
+            for folder in above:
+                if folder.name == name:
+                    self.named.append(folder)
+                    return str(folder)
         remedy = "give the folder that contains it as one of roots= (command line: --root), or in ROS_PACKAGE_PATH"
         raise source.error(x, f"the package {quote(name)} is not found", remedy)
 

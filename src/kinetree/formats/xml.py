@@ -1,9 +1,13 @@
-"""XML as a tree of elements of bounded size, with line numbers; document types and entities are refused."""
+"""XML as a tree of elements of bounded size, with line numbers, and the files that elements refer to.
+
+Document types and entities are refused.
+"""
 
 from __future__ import annotations
 
+import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
@@ -266,3 +270,78 @@ def describe_element(element: Element) -> str:
     """Return the text for an element in messages: its tag, and its name if it has one."""
     name = element.attributes.get("name")
     return f"<{element.tag}>" if name is None else f"<{element.tag} name={quote(name)}>"
+
+
+# --- Files that an element refers to, such as meshes: looked for inside of given folders, and not opened here ---
+
+PACKAGED = ("package", "model")
+"""Schemes of paths that begin with the name of a folder."""
+DECLARED = {
+    "ROS_PACKAGE_PATH": "", "AMENT_PREFIX_PATH": "share", "GZ_SIM_RESOURCE_PATH": "", "GAZEBO_MODEL_PATH": "",
+}  # fmt: skip
+"""Variables of the environment that have lists of folders, and the folder in each of them in which packages are."""
+ABOVE = 6
+"""The number of folders above a file that may be its package."""
+
+
+def mesh_file(source: Source, mesh: Element, text: str, roots: Sequence[Path]) -> str:
+    """Return the path of a mesh, or its text as it stands, with an entry in the report, if there is no such file."""
+    scheme, _, rest = text.rpartition("://")
+    found = find_file(text, roots) or (find_file(text, declared_folders()) if scheme in PACKAGED else None)
+    if found is None:
+        package = quote(rest.partition("/")[0], 80)
+        remedy = "give its folder as one of roots= (command line: --root)"
+        if scheme in PACKAGED:
+            remedy = f"give the folder that contains {package} as one of roots= (command line: --root), or in "
+            remedy += "ROS_PACKAGE_PATH"
+        group = Group(
+            f"meshes are not found and not drawn; {remedy.replace('its folder', 'their folder')}", quote(text, 80)
+        )
+        source.report.suspect(f"mesh {quote(text, 200)} is not found and not drawn; {remedy}", mesh.line, group)
+    return text if found is None else str(found)
+
+
+def declared_folders() -> list[Path]:
+    """Return the folders of packages and models that ROS and Gazebo declare in the variables of DECLARED."""
+    variables = [(os.environ.get(name, "").split(os.pathsep), below) for name, below in DECLARED.items()]
+    return [Path(x) / below for folders, below in variables for x in folders if x]
+
+
+def find_file(text: str, roots: Iterable[Path], *, start: Path | None = None) -> Path | None:
+    """Return the file of a path if it is inside one of the folders, else None; no file is opened.
+
+    `package://name/rest` and `model://name/rest` mean rest in a folder `name`, which is in a root, is a root itself, or
+    is above one. `file://` paths may be absolute; others are relative to `start` and to the roots. Links and `..` must
+    not lead out of the folders.
+    """
+    scheme, _, rest = text.rpartition("://")
+    rest = rest.lstrip("/") if scheme in PACKAGED else rest
+    if len(text) > 4096 or scheme not in ("", "file", *PACKAGED):
+        return None
+    for root in roots:
+        try:
+            folder = root.resolve()
+            for inside, candidate in _candidates(scheme, rest, folder, start):
+                real = candidate.resolve()
+                if real.is_relative_to(inside) and real.is_file():
+                    return real
+        except (OSError, ValueError, RuntimeError):  # invalid names, circular links
+            continue
+    return None
+
+
+def _candidates(scheme: str, rest: str, folder: Path, start: Path | None) -> Iterator[tuple[Path, Path]]:
+    """Yield files that a path may mean, each with the folder inside of which it must be."""
+    if scheme == "file" or not Path(rest).is_absolute():
+        yield folder, folder / rest
+    if scheme in PACKAGED:
+        package, _, inner = rest.partition("/")
+        if not inner.startswith("/"):
+            yield from ((x, x / inner) for x in (folder, *packages_above(folder)) if x.name == package)
+    elif start is not None and (scheme == "file" or not Path(rest).is_absolute()):
+        yield folder, start / rest
+
+
+def packages_above(folder: Path) -> list[Path]:
+    """Return the nearest folders above a folder, one of which may be its package; those of the top are left out."""
+    return [x for x in folder.parents[:ABOVE] if len(x.parts) > 2]

@@ -17,8 +17,8 @@ PREFIX = "robot:"
 """What names of robots of other packages begin with, where a model is expected."""
 DATA, DESCRIPTIONS = "example-robot-data", "robot_descriptions"
 """The packages that are searched: one has the files, the other downloads them into a folder."""
-MOST = 20_000
-"""The largest number of files of a folder of downloads that is searched."""
+MOST = 200_000
+"""The largest number of files and folders that are looked at in the folder of downloads."""
 
 
 def names() -> tuple[str, ...]:
@@ -90,7 +90,8 @@ def _downloads() -> Iterable[Path]:
     """Return the URDF files of the folder into which robot_descriptions downloads."""
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / DESCRIPTIONS
     folder = Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE") or default)
-    return islice((file for file in folder.rglob("*.urdf") if file.is_file()), MOST)
+    found = islice(folder.rglob("*"), MOST)
+    return (file for file in found if file.suffix == ".urdf" and file.is_file())
 
 
 def _described() -> set[str]:

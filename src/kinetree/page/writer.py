@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .._support.atomic import replacing
 from ..analysis.modes import mode_motion
 from ..errors import InputError
+from ..formats import SUFFIXES
 from ..plots.animation import animate
 from ..results.trajectory import Trajectory
 from ..system import System
@@ -111,7 +112,7 @@ def served_page(data: dict[str, Any], socket: str, sources: Sequence[str]) -> tu
     `socket` is the path of the socket.
     """
     connect = f"; connect-src {' '.join(sources)}; base-uri 'none'; form-action 'none'"
-    text = written_page(data, served=True, SOCKET=html.escape(socket), CONNECT=connect).text
+    text = written_page(data, served=True, SOCKET=html.escape(socket), MODELS=" ".join(SUFFIXES), CONNECT=connect).text
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
     assert policy is not None
     return text, policy[1] + "; frame-ancestors 'none'"
@@ -154,7 +155,7 @@ def written_page(data: dict[str, Any], path: str | Path | None = None, *, served
 def _text(data: dict[str, Any], parts: dict[str, str], *, served: bool = False) -> str:
     """Return the text of a page."""
     lesson = served or "lesson" in data
-    more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "CONNECT": "", **parts}
+    more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "MODELS": "", "CONNECT": "", **parts}
     script = served_script() if served else _script_of(data, lesson=lesson)
     return fill_template("js/page.html", script, style_of(lesson=lesson), data, compiles=served, **more)
 

@@ -269,7 +269,7 @@ def test_names_cannot_command_the_terminal():
         ),
         (
             ["show", "stanford", "--base", "free"],
-            "--base, --fixed and --root are options of URDF and SDF files; leave",
+            "--base, --fixed and --root are options of URDF, SDF and MJCF files; leave",
         ),
     ],
 )

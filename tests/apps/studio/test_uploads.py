@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from importlib.resources import files
 
 import pytest
 
@@ -10,6 +11,8 @@ import kinetree as kt
 from kinetree.apps.studio import tabs
 from kinetree.apps.studio.actions.files import open_file
 from kinetree.apps.studio.tabs import Folder, Studio, model_among, upload_folder
+from kinetree.formats import SUFFIXES
+from kinetree.page.writer import served_page
 from uploaded_models import URDF
 
 
@@ -161,3 +164,26 @@ def test_the_model_is_found_among_uploads():
         model_among(["a.stl"])
     with pytest.raises(kt.InputError, match="'c.xml' is not among the uploaded model files"):
         model_among(["a.xml"], "c.xml")
+
+
+XACRO = '<robot name="r" xmlns:xacro="x"><xacro:include filename="{}"/><xacro:one n="a"/></robot>'
+MACRO = '<robot><xacro:macro name="one" params="n"><link name="${n}"/></xacro:macro></robot>'
+SDF = '<sdf version="1.9"><model name="m"><link name="a"/></model></sdf>'
+
+
+def test_every_format_that_python_reads_is_opened(studio):
+    """Upload SDF and xacro, and list all suffixes that are read, which the page gets from Python."""
+    assert open_file(studio, uploads=[file("m.sdf", SDF)], base="free")["data"]["title"] == "m"
+    assert studio.tab.shown().nv == 6
+    xacro = [file("r.xacro", XACRO.format("parts/one.xacro")), file("parts/one.xacro", MACRO)]
+    assert open_file(studio, uploads=xacro, name="r.xacro")["data"]["title"] == "r"
+    for name in ("/etc/hostname", "../one.xacro", "package://tmp/one.xacro", "$(find tmp)/one.xacro"):
+        with pytest.raises(kt.InputError, match="is not in the model's folder or package|package 'tmp' is not found"):
+            open_file(studio, uploads=[file("r.xacro", XACRO.format(name))])
+    for k, suffix in enumerate(SUFFIXES):
+        (studio.folder.root / f"m{k}{suffix}").write_text("")
+    assert studio.folder.models() == [f"m{k}{suffix}" for k, suffix in enumerate(SUFFIXES)]
+    page, _ = served_page({"title": "m", "model": {"loops": []}, "table": None}, "/socket", ["ws://localhost"])
+    assert f'data-models="{" ".join(SUFFIXES)}"' in page
+    chooser = (files("kinetree.page") / "js/chooser.js").read_text()
+    assert ".urdf" not in chooser and "modelSuffixes" in chooser, "the page has no list of its own"

@@ -111,11 +111,11 @@ def studio(
 
     Only programs of this machine reach it, and only with the token in its address. Ctrl-C ends it.
     """
-    from ..studio.actions.files import is_urdf
+    from ..studio.actions.files import has_links
     from ..studio.server import listen, open_browser
     from ..studio.tabs import Folder
 
-    packages = root if root and is_urdf(Path(model)) else None  # of other models, those that the page opens later
+    packages = root if root and has_links(Path(model)) else None  # of other models, those that the page opens later
     system = load_system(model, base, packages, lenient)
     made = listen(lambda: system, Folder.of(folder, root or ()), port)
     print(f"The studio is at {made.address}")

@@ -18,14 +18,13 @@ from typing import Any
 
 from ..._support.atomic import replacing
 from ...errors import InputError, KinetreeError, brief, quote
+from ...formats import SUFFIXES
 from ...page.data import system_data
 from ...system import System
 
 # --- The chosen folder of a studio: files are listed, read and written inside of it, and nowhere else ---
 
-MODELS = (".toml", ".urdf", ".xml", ".csv")
-"""Suffixes of model files, which are listed."""
-WRITTEN = (*MODELS, ".html", ".png", ".svg")
+WRITTEN = (*SUFFIXES, ".html", ".png", ".svg")
 """Suffixes of files that a page may write: none of them is run by opening it outside of a browser."""
 DEEPEST, MOST_LISTED = 4, 500
 """The depth of folders below the chosen one that are listed, and the most files."""
@@ -69,7 +68,7 @@ class Folder:
         """Return the model files in the folder, and in folders inside of it, as relative paths."""
         found: list[str] = []
         for path in self._visible(self.root, 0):
-            if path.suffix.lower() in MODELS:
+            if path.suffix.lower() in SUFFIXES:
                 found.append(path.relative_to(self.root).as_posix())
             if len(found) == MOST_LISTED:
                 break
@@ -144,13 +143,13 @@ def write_folder(contents: dict[str, bytes]) -> Iterator[Path]:
 
 def model_among(names: list[str], chosen: object = None) -> str:
     """Return the model file of an upload: the chosen one, or the only one."""
-    models = [name for name in names if Path(name).suffix.lower() in MODELS]
+    models = [name for name in names if Path(name).suffix.lower() in SUFFIXES]
     if chosen is not None:
         if chosen not in models:
             raise InputError(f"{brief(chosen)} is not among the uploaded model files: {', '.join(models) or 'none'}")
         return str(chosen)
     if not models:
-        raise InputError(f"no model among the files; drop one that ends with {', '.join(MODELS)}")
+        raise InputError(f"no model among the files; drop one that ends with {', '.join(SUFFIXES)}")
     if len(models) > 1:
         raise InputError(f"several models: {', '.join(models[:10])}; drop one, with its meshes")
     return models[0]

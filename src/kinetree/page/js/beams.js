@@ -1,5 +1,5 @@
 // Beams as they bend: tubes with the strain as color, exaggerated where the reader wants it, and curves of moments and
-// shear along them. All of it follows from the modal coordinates, by the tables of page/beams.py.
+// shear along them. All of it follows from the modal coordinates, by the tables of page/data.py.
 
 import { el, toggle } from "./elements.js";
 import { rodMatrix, transform } from "./vectors.js";
@@ -14,7 +14,7 @@ const SHADES = [
 const MOST = 3; // decades of exaggeration
 
 /**
- * A beam of page/beams.py: arrays [modes, places, 2] along y and z, `stretch` [modes, places].
+ * A beam of page/data.py: arrays [modes, places, 2] along y and z, `stretch` [modes, places].
  * @typedef {{ name: string, body: number, parts: number[], q: number, modes: number, x: Float64Array, round?: boolean,
  *   deflection: Float32Array, moment: Float32Array, shear: Float32Array, bend?: Float32Array, stretch?: Float32Array
  * }} Beam

@@ -8,9 +8,8 @@ import { el, section } from "./elements.js";
 import { stateOf } from "./link.js";
 import { tomlText } from "./model_files.js";
 import { openMade } from "./replacing.js";
-import { server } from "./server.js";
+import { modelSuffixes, server } from "./server.js";
 
-const MODELS = [".toml", ".urdf", ".xml", ".csv"];
 const GROUPS = ["Arms and chains", "Linkages", "Walkers", "Vehicles"]; // as studio/actions/files.py has them
 const PAGE = /\.html?$/i;
 const MOST = 200; // files of one upload, and
@@ -82,8 +81,8 @@ async function openPage(app, file, name, say) {
 // Files are [File, relative path] pairs: a model, with the meshes that it refers to, or a saved page.
 export async function openUploads(app, files, say = app.say, base = "fixed") {
   if (files.length === 1 && PAGE.test(files[0][1])) return openPage(app, files[0][0], files[0][1], say);
-  const models = files.filter(([, path]) => MODELS.some((suffix) => path.toLowerCase().endsWith(suffix)));
-  if (!models.length) return say(`This is no model: drop a file that ends with ${MODELS.join(", ")}.`);
+  const models = files.filter(([, path]) => modelSuffixes.some((suffix) => path.toLowerCase().endsWith(suffix)));
+  if (!models.length) return say(`This is no model: drop a file that ends with ${modelSuffixes.join(", ")}.`);
   if (files.length > MOST) return say(`${files.length} files are too many; at most ${MOST} can be opened together.`);
   if (files.reduce((sum, [file]) => sum + file.size, 0) > LARGEST)
     return say(`The files are larger than ${LARGEST / 1e6} MB; put them into the folder and open them there.`);
@@ -217,14 +216,14 @@ function card({ name, description, bodies, nv, loops, picture }, choose) {
   return made;
 }
 
-// Files of this computer; base(): that of URDF files.
+// Files of this computer; base(): that of URDF and SDF files.
 function buildComputer(app, say) {
   const free = el("input", { type: "checkbox" });
   const base = () => (free.checked ? "free" : "fixed");
   const chosen = el("input", {
     type: "file",
     multiple: true,
-    accept: `${MODELS.join(",")},.html,.stl,.obj,.dae`,
+    accept: `${modelSuffixes.join(",")},.html,.stl,.obj,.dae`,
     "aria-label": "model file of this computer, with its meshes",
   });
   chosen.addEventListener("change", () =>
@@ -241,10 +240,15 @@ function buildComputer(app, say) {
     el("p", {
       class: "hint",
       text:
-        "TOML, URDF, MJCF or a DH table as CSV, with its meshes, or a page that was saved here; or drop them " +
-        "anywhere on the page.",
+        "TOML, URDF, xacro, SDF, MJCF or a DH table as CSV, with its meshes, or a page that was saved here; or drop " +
+        "them anywhere on the page.",
     }),
-    el("label", { class: "check", title: "the root link of a URDF file floats" }, free, "URDF with a free base"),
+    el(
+      "label",
+      { class: "check", title: "the root link of a URDF or SDF file floats" },
+      free,
+      "URDF or SDF with a free base",
+    ),
   );
   return { element, base };
 }

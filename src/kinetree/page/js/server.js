@@ -93,3 +93,6 @@ class Server {
 const inDocument = typeof document === "undefined" ? null : document.querySelector('meta[name="kinetree-studio"]');
 const path = inDocument?.getAttribute("content");
 export const server = path ? new Server(path) : null;
+
+// The suffixes of model files that Python reads (formats/__init__.py).
+export const modelSuffixes = inDocument?.getAttribute("data-models")?.split(" ") ?? [];

@@ -13,7 +13,7 @@ from typing import Any
 
 from .... import library
 from ....errors import InputError, ModelError, brief, unknown_name
-from ....formats import read
+from ....formats import BASED, read
 from ....joints import kind
 from ....loading import load
 from ....model.mechanism import Mechanism
@@ -35,8 +35,9 @@ def files(studio: Studio) -> dict[str, Any]:
 def open_file(studio: Studio, name: object = None, uploads: object = None, base: object = "fixed") -> dict[str, object]:
     """Open a model file of the folder by its relative path, or one of uploaded files [{"name", "content"}].
 
-    What the file refers to must be in the folder, or among the uploaded files. `base` is that of URDF files: "free"
-    lets the root link float. The result has the data of the page and the entries of the import report.
+    What the file refers to must be in the folder, in a package that the folder is in, or among the uploaded files.
+    `base` is that of URDF and SDF files: "free" lets the root link float. The result has the data of the page and the
+    entries of the import report.
     """
     if base not in BASES:
         raise InputError(f"base is {brief(base)}; expected one of {', '.join(BASES)}")
@@ -62,9 +63,9 @@ def save_file(
 def _opened(studio: Studio, file: Path, root: Path, base: str, source: str = "") -> dict[str, object]:
     """Read a file, with the names in messages relative to its folder."""
     roots = (root, *(studio.folder.packages if source else ()))  # files of the reader's own may use the packages
-    urdf: dict[str, Any] = {"base": base, "roots": roots} if is_urdf(file) else {}
+    links: dict[str, Any] = {"base": base, "roots": roots} if has_links(file) else {}
     try:
-        system = load(file, **urdf)
+        system = load(file, **links)
         meshes, missing = drawable(system.mechanism, roots)
         found = open_system(studio, system, meshes=meshes, source=source)
     except ModelError as error:
@@ -78,10 +79,10 @@ def _relative(text: str, root: Path) -> str:
     return text.replace(f"{root}/", "").replace(f"{root}\\", "")
 
 
-def is_urdf(file: Path) -> bool:
-    """Return whether a model file is read as URDF."""
+def has_links(file: Path) -> bool:
+    """Return whether a model file is one of links, whose base may float: URDF or SDF."""
     if file.suffix.lower() != ".xml":
-        return file.suffix.lower() == ".urdf"
+        return file.suffix.lower() in BASED
     from ....formats.xml import read_xml
 
     return read_xml(file).tag != "mujoco"

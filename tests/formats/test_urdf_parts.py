@@ -8,7 +8,7 @@ import pytest
 
 from kinetree.errors import ModelError
 from kinetree.formats.urdf import read_urdf, read_urdf_text
-from kinetree.formats.urdf_shapes import find_mesh
+from kinetree.formats.xml import find_file
 
 
 def link(inside: str, before: str = "") -> str:
@@ -93,18 +93,18 @@ def folders(tmp_path):
 @pytest.mark.parametrize("scheme", ["package", "model"])
 def test_packages_are_found(folders, root, scheme):
     """Find a package in a root, and a root that is the package."""
-    found = find_mesh(f"{scheme}://arm/meshes/a.stl", [folders / root])
+    found = find_file(f"{scheme}://arm/meshes/a.stl", [folders / root])
     assert found == (folders / "ros/arm/meshes/a.stl").resolve()
 
 
 def test_relative_and_file_paths(folders):
     """Find paths relative to a root, and file:// paths inside one; leave plain absolute paths alone."""
     mesh = (folders / "ros/arm/meshes/a.stl").resolve()
-    assert find_mesh("meshes/a.stl", [folders, folders / "ros/arm"]) == mesh
-    assert find_mesh("../arm/meshes/a.stl", [folders / "ros/arm"]) == mesh
-    assert find_mesh(f"file://{mesh}", [folders / "ros"]) == mesh
-    assert find_mesh("file://meshes/a.stl", [folders / "ros/arm"]) == mesh
-    assert find_mesh(str(mesh), [folders / "ros"]) is None
+    assert find_file("meshes/a.stl", [folders, folders / "ros/arm"]) == mesh
+    assert find_file("../arm/meshes/a.stl", [folders / "ros/arm"]) == mesh
+    assert find_file(f"file://{mesh}", [folders / "ros"]) == mesh
+    assert find_file("file://meshes/a.stl", [folders / "ros/arm"]) == mesh
+    assert find_file(str(mesh), [folders / "ros"]) is None
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_nothing_outside_the_roots_is_found(folders, text):
     """Find no file outside the roots, whether by dots, links, absolute paths or other schemes."""
     os.symlink(folders / "secret.stl", folders / "ros/arm/link.stl")
     os.symlink(folders / "ros/arm/circle", folders / "ros/arm/circle")
-    assert find_mesh(text, [folders / "ros", folders / "ros/arm"]) is None
+    assert find_file(text, [folders / "ros", folders / "ros/arm"]) is None
 
 
 def test_meshes_of_a_file(folders):
