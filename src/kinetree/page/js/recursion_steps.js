@@ -4,6 +4,8 @@
 // A step is { body, way, title, number, equation, values: [{ symbol, unit, numbers }], arrow }; numbers of vectors are
 // [angular; linear] in the frame of the body. Equations are those of [Saha2013], for trees.
 
+import { inner } from "./vectors.js";
+
 const TWIST = ["rad/s", "m/s"];
 const RATE = ["rad/s^2", "m/s^2"];
 const WRENCH = ["N m", "N"];
@@ -115,6 +117,50 @@ export function ancestors(model) {
     for (let k = i; k >= 0; k = model.bodies[k].parent) out.add(k);
     return out;
   });
+}
+
+// The blocks of N_l and N_d at q in the axes of the ground, as `denoc` of the library has them: propagation(i, j) is the
+// matrix [6, 6] by which the twist of body j moves body i, [Saha2013] (9b); motions[v] is the column of N_d of velocity
+// v, the twist of its body.
+export function denocBlocks({ model, kernel }, q) {
+  const zeros = new Float64Array(model.nv);
+  const poses = kernel.poses(q).slice();
+  const above = ancestors(model);
+  const motions = model.velocities.map(({ joint }, v) => {
+    const unit = zeros.map((_, k) => Number(k === v));
+    const p = six(kernel.call("inverse_recursion", { q, qd: unit, qdd: zeros }).t, joint);
+    const row = (k) => poses.subarray(16 * joint + 4 * (k % 3), 16 * joint + 4 * (k % 3) + 3);
+    return p.map((_, k) => inner(row(k), p.subarray(k < 3 ? 0 : 3)));
+  });
+  function propagation(i, j) {
+    const out = new Float64Array(36);
+    if (!above[i].has(j)) return out;
+    for (let k = 0; k < 6; k++) out[7 * k] = 1;
+    const [x, y, z] = [3, 7, 11].map((k) => poses[16 * j + k] - poses[16 * i + k]); // from O_i to O_j
+    [0, -z, y, z, 0, -x, -y, x, 0].forEach((entry, k) => (out[18 + 6 * Math.floor(k / 3) + (k % 3)] = entry));
+    return out;
+  }
+  return { propagation, motions };
+}
+
+// N_l [6 n, 6 n] and N_d [6 n, nv] with all their numbers as one CSV table, a row per component of a twist.
+export function denocTable(app, q) {
+  const { model } = app;
+  const { propagation, motions } = denocBlocks(app, q);
+  const parts = ["wx", "wy", "wz", "vx", "vy", "vz"];
+  const named = (letter) => model.bodies.flatMap((b) => parts.map((x) => `${letter} ${b.name} ${x}`));
+  const rows = model.bodies.flatMap((_, i) => {
+    const blocks = model.bodies.map((__, j) => propagation(i, j));
+    return parts.map((__, a) => [
+      ...blocks.flatMap((block) => Array.from(six(block, a))),
+      ...model.velocities.map(({ joint }, v) => (joint === i ? motions[v][a] : 0)),
+    ]);
+  });
+  const head = ["", ...named("N_l"), ...model.velocities.map((v) => `N_d ${v.label}`)];
+  const quoted = (text) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  return [head.map(quoted), ...named("t").map((name, k) => [quoted(name), ...rows[k]])]
+    .map((r) => `${r.join(",")}\n`)
+    .join("");
 }
 
 // Modules of [Saha2013] 3: a chain of bodies ends where the tree branches or ends.

@@ -1,9 +1,19 @@
 // The recursion: inverse and forward dynamics step by step, body by body, with equations, numbers and block matrices.
 
 import { numberControl } from "../controls.js";
-import { choice, el, section } from "../elements.js";
-import { ancestors, factors, forwardSteps, inertiaUnit, inverseSteps, modules, ratioUnit } from "../recursion_steps.js";
-import { loadLine } from "../names.js";
+import { choice, download, el, section } from "../elements.js";
+import { fileName, loadLine, shortLabels } from "../names.js";
+import {
+  ancestors,
+  denocBlocks,
+  denocTable,
+  factors,
+  forwardSteps,
+  inertiaUnit,
+  inverseSteps,
+  modules,
+  ratioUnit,
+} from "../recursion_steps.js";
 import { sharedUnit, short } from "../units.js";
 import { originOf, turned } from "../vectors.js";
 
@@ -22,7 +32,7 @@ export const panel = {
 
   build(host, app) {
     const { model, store } = app;
-    store.define("recursion", { way: "inverse", step: 0, speed: 0.5, second: 0.3 }, { link: true });
+    store.define("recursion", { way: "inverse", step: 0, speed: 0.5, second: 0.3, block: null }, { link: true });
     const given = app.readLink().recursion;
     if (given) store.set({ recursion: { ...store.get("recursion"), ...given } });
     const settings = () => store.get("recursion");
@@ -30,10 +40,12 @@ export const panel = {
     let steps = [];
     let timer = 0;
 
-    const all = (x) => new Float64Array(model.nv).fill(x);
+    // A field has a number per joint, or one for all of them.
+    const perJoint = (x) =>
+      Float64Array.from({ length: model.nv }, (_, v) => (typeof x === "number" ? x : (x[v] ?? 0)));
     function compute() {
       const { way, speed, second } = settings();
-      steps = WAYS[way](app, store.get("q"), all(speed), all(second));
+      steps = WAYS[way](app, store.get("q"), perJoint(speed), perJoint(second));
       show();
     }
     const now = () => steps[Math.min(settings().step, steps.length - 1)];
@@ -52,29 +64,47 @@ export const panel = {
         change({ way: x, step: 0 });
       },
     });
-    const speed = numberControl({
-      store,
-      label: "velocities",
-      title: "velocities of all joints",
-      unit: sharedUnit(model.velocities.map((v) => v.unit)),
-      value: settings().speed,
-      slider: [-2, 2],
-      change: (x) => change({ speed: x }),
-    });
-    const input = (label, unit) =>
-      numberControl({
-        store,
-        label,
-        title: `${label} of all joints`,
-        unit: sharedUnit(model.velocities.map(unit)),
-        value: settings().second,
-        slider: [-2, 2],
-        change: (x) => change({ second: x }),
-      });
-    const second = {
-      inverse: input("accelerations", (v) => v.unit.replace("/s", "/s^2")),
-      forward: input("torques", (v) => v.effort),
+    const names = shortLabels(model.velocities.map((v) => v.label));
+    // Rows of a field: one for all joints, and one per joint.
+    const rowsOf = (label, field, unit) => {
+      const row = (name, title, units, value, changed) =>
+        numberControl({ store, label: name, title, unit: units, value, slider: [-2, 2], change: changed });
+      const units = model.velocities.map(unit);
+      const all = row("all", `${label} of all joints`, sharedUnit(units), 0, (x) => change({ [field]: x }));
+      const each = model.velocities.map((v, k) =>
+        row(names[k], `${label}: ${v.label}`, units[k], 0, (x) =>
+          change({ [field]: Array.from(perJoint(settings()[field]), (old, j) => (j === k ? x : old)) }),
+        ),
+      );
+      const element = el("div", {}, model.nv > 1 ? all : null, each);
+      const set = (x) => {
+        const numbers = perJoint(x);
+        all.set(numbers.every((y) => y === numbers[0]) ? numbers[0] : 0);
+        each.forEach((one, k) => one.set(numbers[k]));
+      };
+      return { element, set, refresh: () => [all, ...each].forEach((one) => one.refresh()) };
     };
+    const inputs = {
+      velocities: rowsOf("velocity", "speed", (v) => v.unit),
+      accelerations: rowsOf("acceleration", "second", (v) => v.unit.replace("/s", "/s^2")),
+      torques: rowsOf("torque", "second", (v) => v.effort),
+    };
+    let input = "velocities"; // those that are shown
+    const tabs = el("div");
+    const rows = el("div", { class: "rows" });
+    function showInputs() {
+      const { way: which, speed, second } = settings();
+      const offered = ["velocities", which === "inverse" ? "accelerations" : "torques"];
+      if (!offered.includes(input)) input = offered[1];
+      const pick = (name) => {
+        input = name;
+        showInputs();
+      };
+      tabs.replaceChildren(choice(offered, { label: "numbers of the joints", value: input, change: pick }));
+      inputs.velocities.set(speed);
+      inputs[offered[1]].set(second);
+      if (rows.firstChild !== inputs[input].element) rows.replaceChildren(inputs[input].element);
+    }
     const player = el("button", {
       type: "button",
       text: "Play",
@@ -91,8 +121,8 @@ export const panel = {
       section(
         "Recursion",
         way,
-        speed,
-        Object.values(second),
+        tabs,
+        rows,
         el(
           "div",
           { class: "buttons" },
@@ -126,18 +156,14 @@ export const panel = {
         ),
       );
       way.set(settings().way);
-      speed.set(settings().speed);
-      for (const [name, row] of Object.entries(second)) {
-        row.set(settings().second);
-        row.hidden = name !== settings().way;
-      }
+      showInputs();
       working.replaceChildren(
         el("h2", { text: `${bodies[step.body].name}: ${step.title}, ${step.way}` }),
         ...step.equation.map((text) => el("p", { class: "equation", text })),
         el("p", { class: "hint", text: `[Saha2013] ${step.number}, in the axes of ${bodies[step.body].name}` }),
         ...step.values.map(quantity),
       );
-      blocks.replaceChildren(...matrices(app, step, steps, settings()));
+      blocks.replaceChildren(...matrices(app, step, steps, settings(), (block) => change({ block })));
       if (store.get("picked") !== step.body) store.set({ picked: step.body });
       app.stage.refresh();
     }
@@ -147,7 +173,7 @@ export const panel = {
     store.on(["q", "parameters"], () => {
       if (app.part === part) compute();
     });
-    store.on(["units"], () => [speed, ...Object.values(second)].forEach((row) => row.refresh()));
+    store.on(["units"], () => Object.values(inputs).forEach((one) => one.refresh()));
 
     const part = {
       enter() {
@@ -183,11 +209,12 @@ export const panel = {
       },
       python: () => {
         const { way: which, speed: v, second: x } = settings();
-        const start = `q, qd, x = ${JSON.stringify(Array.from(store.get("q")))}, [${v}] * arm.nv, [${x}] * arm.nv\n`;
+        const written = (y) => (typeof y === "number" ? `[${y}] * arm.nv` : JSON.stringify(Array.from(perJoint(y))));
+        const start = `q, qd, x = ${JSON.stringify(Array.from(store.get("q")))}, ${written(v)}, ${written(x)}\n`;
         return (
           `import kinetree as kt\n\n${loadLine(app)}\n${start}` +
           (which === "inverse"
-            ? "t, dt, w, wtilde, tau = arm.inverse_recursion(q, qd, x)"
+            ? "t, dt, w, wtilde, tau = arm.inverse_recursion(q, qd, x)\ndenoc = arm.denoc(q, qd)  # N_l, N_d, M, I and more"
             : "Mhat, psi, mhat, tauhat, mu, qdd = arm.forward_recursion(q, qd, x)")
         );
       },
@@ -225,8 +252,9 @@ function quantity({ symbol, unit, numbers }) {
   return el("table", { class: "values quantity" }, el("tbody", {}, row(symbol, numbers, squared(unit[0]))));
 }
 
-// N_l and N_d as blocks of bodies, colored by module, or U and D as far as the elimination has come.
-function matrices(app, step, steps, { way, step: index }) {
+// N_l and N_d as blocks of bodies, colored by module, with the numbers of one of them; or U and D as far as the
+// elimination has come. `pick` chooses a block, [body, body].
+function matrices(app, step, steps, { way, step: index, block }, pick) {
   const { model, kernel, store } = app;
   const { nv } = model;
   if (way === "inverse" || !kernel.has("inertia_matrix") || nv > LARGEST) {
@@ -242,10 +270,29 @@ function matrices(app, step, steps, { way, step: index }) {
     );
     const shade = (i, j, full) =>
       `${full ? colors[j] : ""}${reached.has(i) ? " done" : ""}${step.body === i ? " now" : ""}`;
+    const { parent } = model.bodies[step.body];
+    const valid = block?.every((k) => k < n) && above[block[0]].has(block[1]);
+    const [i, j] = valid ? block : [step.body, Math.max(parent, 0)];
     return [
-      grid("N_l", n, (i, j) => shade(i, j, above[i].has(j))),
-      grid("N_d", n, (i, j) => shade(i, j, i === j)),
-      el("p", { class: "hint", text: "Blocks of bodies (rows) and joints (columns), one color per module." }),
+      grid(
+        "N_l",
+        n,
+        (a, b) => `${shade(a, b, above[a].has(b))}${a === i && b === j ? " picked" : ""}`,
+        null,
+        (a, b) => (above[a].has(b) ? pick([a, b]) : undefined),
+      ),
+      grid(
+        "N_d",
+        n,
+        (a, b) => shade(a, b, a === b),
+        null,
+        (a, b) => (a === b ? pick([a, a]) : undefined),
+      ),
+      el("p", {
+        class: "hint",
+        text: "Blocks of bodies (rows) and joints (columns), one color per module. Click one.",
+      }),
+      ...blockNumbers(app, i, j, pick),
     ];
   }
   const gone = steps.slice(0, index + 1).flatMap((s) => s.columns || []).length;
@@ -272,12 +319,60 @@ function matrices(app, step, steps, { way, step: index }) {
   ];
 }
 
-// kind(i, j): the class of an entry; title(i, j): its number, of entries that have one.
-function grid(name, n, kind, title) {
+// The numbers of a block of N_l, of the columns of N_d of its joint, and of their product, with lists to choose it.
+function blockNumbers(app, i, j, pick) {
+  const { model, store } = app;
+  const q = store.get("q");
+  const { propagation, motions } = denocBlocks(app, q);
+  const above = ancestors(model);
+  const list = (label, chosen, offered, change) =>
+    el(
+      "select",
+      { "aria-label": label, onchange: (event) => change(Number(event.target.value)) },
+      offered.map((k) => el("option", { value: String(k), text: model.bodies[k].name, selected: k === chosen })),
+    );
+  const A = propagation(i, j);
+  const columns = model.velocities.flatMap((v, k) => (v.joint === j ? [[v, motions[k]]] : []));
+  const units = (v) => (v.unit === "rad/s" ? ["1", "m"] : ["1/m", "1"]);
+  const moved = (p) => Float64Array.from({ length: 6 }, (_, a) => p.reduce((sum, x, b) => sum + A[6 * a + b] * x, 0));
+  return [
+    el(
+      "p",
+      { class: "picks" },
+      "twist of ",
+      list(
+        "body of the block's row",
+        i,
+        model.bodies.map((_, k) => k),
+        (k) => pick([k, above[k].has(j) ? j : k]),
+      ),
+      " by that of ",
+      list("body of the block's column", j, [...above[i]].toReversed(), (k) => pick([i, k])),
+    ),
+    quantity({ symbol: `N_l: A from ${model.bodies[j].name} to ${model.bodies[i].name}`, unit: ["1, m"], numbers: A }),
+    ...columns.flatMap(([v, p]) => [
+      el("p", {
+        class: "hint",
+        text: `p of ${v.label}, a column of N_d; A p, of N = N_l N_d; in the axes of the ground`,
+      }),
+      quantity({ symbol: "p", unit: units(v), numbers: p }),
+      quantity({ symbol: "A p", unit: units(v), numbers: moved(p) }),
+    ]),
+    el("button", {
+      type: "button",
+      text: "N_l and N_d (CSV)",
+      title: "save all numbers of both matrices at this position",
+      onclick: () => download(`${fileName(model.name)}_denoc.csv`, denocTable(app, q), "text/csv"),
+    }),
+  ];
+}
+
+// kind(i, j): the class of an entry; title(i, j): its number, of entries that have one; pick(i, j): what a click does.
+function grid(name, n, kind, title, pick) {
   const cells = Array.from({ length: n * n }, (_, k) => {
     const [i, j] = [Math.floor(k / n), k % n];
     const made = kind(i, j);
-    return el("i", { class: made, title: title && made ? title(i, j) : null });
+    return el("i", { class: made, title: title && made ? title(i, j) : null, onclick: pick && (() => pick(i, j)) });
   });
   const box = el("div", { class: "grid", role: "img", "aria-label": `pattern of ${name}` }, cells);
   box.style.setProperty("--n", String(n));
