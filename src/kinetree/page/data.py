@@ -36,7 +36,7 @@ from .file import compress, pack, script_of, style_of
 from .kernel import Progress, page_kernel
 from .lengths import Length, free_lengths, length_table
 from .mesh_files import read_shape
-from .run import Arrow, arrows_of, at_times, lengths, run_frames
+from .run import Arrow, arrows_of, at_times, lengths, page_beams, run_frames
 from .table import notes, page_table
 
 # --- The data of a mechanism in a page: bodies, joints, frames, loops, force elements, coordinates, parameters ---

@@ -347,6 +347,7 @@ STUDIO = (
     "page/js/folder.js",
     "page/js/structure.js",
     "page/js/structure_history.js",
+    "page/js/structure_parts.js",
     "page/js/replacing.js",
 )
 """The modules that need Python, which files leave out."""

@@ -1,4 +1,4 @@
-"""A run inside a page: states at the frames with the columns of its plots, or the poses alone."""
+"""A run inside a page: states at the frames with the columns of its plots, or the poses alone; and bending beams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from ..algebra.arrays import Numbers
+from ..analysis.beam_loads import beam_loads
 from ..errors import unknown_name
+from ..model.beams import Beam
+from ..model.free_beams import FreeBeam
 from ..model.mechanism import resolve_parts
 from ..model.parts import Placement
 from ..plots.animation import finite
@@ -178,3 +181,47 @@ def _times(T: Numbers, vectors: Numbers) -> Numbers:
 def _values(run: Trajectory):
     given = run[:1].parameters  # a schedule changes no lengths
     return run.system.mechanism.values(None if given is None else [float(x) for x in given])
+
+
+# --- Beams: what every modal coordinate adds along the beam of a body, at places from its joint to its end ---
+#
+# Deflections, moments, shear and strains are sums over the modal coordinates, so that a page shows them for any state.
+
+PLACES = 25
+"""The places along a beam, of equal distances."""
+ROUND = ("circle", "tube")
+"""The sections whose strain depends on the whole bending, and not on its parts along y and along z."""
+
+
+def page_beams(start: Trajectory) -> list[dict[str, Any]]:
+    """Return the beams of a mechanism at its first state; bodies from finite elements have none."""
+    system = start.system
+    mechanism = system.mechanism
+    bodies = [body.name for body in mechanism.bodies]
+    given = {} if start.parameters is None else {"parameters": np.ravel(start.parameters)}
+    out = []
+    for k, body in enumerate(mechanism.bodies):
+        flexible: Any = body.flexible
+        if not isinstance(flexible, Beam | FreeBeam):
+            continue
+        name, own = body.name.removesuffix(".elastic"), mechanism.q_slices[k]
+        units = np.zeros((own.stop - own.start, mechanism.nq))
+        units[:, own] = np.eye(len(units))
+        loads = beam_loads(system, units, name, count=PLACES, **given)
+        beam = flexible if isinstance(flexible, Beam) else flexible.beam
+        strains: dict[str, Any] = {}
+        if loads.strain is not None:  # of a single mode: of one side and of one sign
+            strains["bend"] = (loads.strain[..., None] * np.sign(loads.moment)).astype(np.float32)
+            strains["stretch"] = (loads.strain * np.sign(loads.tension)).astype(np.float32)
+            strains["round"] = beam.section[0] in ROUND if beam.section else False
+        out.append({
+            "name": name,
+            "body": bodies.index(name),
+            "parts": [i for i, other in enumerate(bodies) if other == name or other.startswith(f"{name}.")],
+            "q": own.start,
+            "modes": len(units),
+            "x": np.asarray(loads.x, dtype=np.float64).ravel()[-PLACES:],
+            **{field: getattr(loads, field).astype(np.float32) for field in ("deflection", "moment", "shear")},
+            **strains,
+        })  # fmt: skip
+    return out

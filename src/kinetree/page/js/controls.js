@@ -126,8 +126,6 @@ export function numberControl({
     refresh: show,
     say,
     message,
-    get number() {
-      return current;
-    },
+    now: () => current,
   });
 }

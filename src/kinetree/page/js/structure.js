@@ -5,6 +5,7 @@ import { numberControl } from "./controls.js";
 import { inForm, shift, turn } from "./dh.js";
 import { el, section } from "./elements.js";
 import { product } from "./poses.js";
+import { buildParts } from "./structure_parts.js";
 
 const MOST = 64; // as studio/actions/model.py
 const ROD = { mass: 1, length: 0.3, thick: 0.02 }; // a new link: [kg], [m], [m]
@@ -29,12 +30,28 @@ function rod(name, form, length = ROD.length) {
   };
 }
 
-const newRobot = () => ({
-  name: "robot",
-  convention: "standard",
-  gravity: [0, -9.81, 0],
-  rows: [rod("link1", "standard"), rod("link2", "standard", 0.25)].map((row, i) => plainRow(row, i, null)),
-});
+// Templates of new robots: calls of Python for a number of links.
+const TEMPLATES = {
+  "planar arm": (n) => chain(n, (k) => rod(`link${k + 1}`, "standard", k ? 0.25 : 0.3), [0, -9.81, 0]),
+  "spatial arm": (n) =>
+    chain(n, (k) => {
+      const joint = k % 3 === 0 ? { b: 0.2, a: 0 } : { b: 0, a: 0.3 }; // a shoulder, an upper arm and a forearm, again
+      const made = rod(`link${k + 1}`, "standard", joint.a || 0.2);
+      const along = joint.a ? {} : { com: [0, -0.1, 0], inertia: [1, 0, 2, 3, 4, 5].map((i) => made.inertia[i]) };
+      return { ...made, ...joint, ...along, alpha: joint.a ? (k % 3 === 2 ? -Math.PI / 2 : 0) : Math.PI / 2 };
+    }),
+  "Cartesian arm": (n) =>
+    chain(n, (k) => ({ ...rod(`link${k + 1}`, "standard"), joint: "prismatic", a: 0, alpha: Math.PI / 2, b: 0.2 })),
+  "branched tree": (n) => ({ action: "reshape", args: { change: { do: "new", template: "tree", links: n } } }),
+  "ring of bars": (n) => ({ action: "reshape", args: { change: { do: "new", template: "ring", links: n } } }),
+  "one link": () => ({ action: "reshape", args: { change: { do: "new", template: "link" } } }),
+};
+const LONGEST = 30; // links of a template
+
+function chain(n, row, gravity = [0, 0, -9.81]) {
+  const rows = Array.from({ length: n }, (_, k) => plainRow(row(k), k, null));
+  return { action: "build", args: { name: "robot", convention: "standard", gravity, rows } };
+}
 
 function plainRow(row, i, joint) {
   const { name, joint: kind, a, alpha, b, theta, mass, com, inertia } = row;
@@ -104,7 +121,7 @@ export function buildArguments({ model, store }, table) {
 
 const matrix = (T) => [0, 4, 8, 12].map((k) => Array.from(T.slice(k, k + 4)));
 
-// Returns { element, fresh, refresh }.
+// Returns { element, fresh, refresh }; `fresh` makes a new robot.
 export function buildStructure(app) {
   const { store, data } = app;
   const isTable = data.table.serial;
@@ -161,9 +178,36 @@ export function buildStructure(app) {
         ? void rebuild(ofLength(rows(), n, unused), Math.min(app.row(), n - 1))
         : "Type a whole number.",
   });
-  const fresh = button("New robot", "two links by DH parameters, to begin with", () =>
-    app.restructure({ action: "build", args: newRobot() }, { picked: 0, say }),
+  const template = el(
+    "select",
+    { "aria-label": "template of a new robot", title: "what a new robot begins with" },
+    Object.keys(TEMPLATES).map((name) => el("option", { value: name, text: name })),
   );
+  const links = numberControl({
+    store,
+    label: "with links",
+    title: "links of a new robot",
+    value: 2,
+    lower: 1,
+    upper: LONGEST,
+    slider: false,
+    text: String,
+    change: (n) => (Number.isInteger(n) ? "" : "Type a whole number."),
+  });
+  const fresh = [
+    el(
+      "div",
+      { class: "buttons" },
+      button("New robot", "a robot by this template, to begin with", () =>
+        app.restructure(TEMPLATES[template.value](links.now()), { picked: 0, say }),
+      ),
+      template,
+    ),
+    links,
+  ];
+  const parts = data.kernel?.editable
+    ? buildParts(app, (call, picked) => app.restructure(call, { picked, say }))
+    : { element: null, refresh() {} };
   const element = section(
     "Structure",
     ...(isTable
@@ -172,20 +216,17 @@ export function buildStructure(app) {
           el("label", { class: "control turns" }, el("span", { class: "name", text: "joint" }), kind),
           count,
         ]
-      : [
-          el("p", {
-            class: "hint",
-            text:
-              "The structure of chains that are given by DH parameters can be changed here; that of others " +
-              "is changed in their files.",
-          }),
-        ]),
+      : []),
+    data.kernel?.editable
+      ? null
+      : el("p", { class: "hint", text: "The structure of a mechanism of this size is changed in its file." }),
     message,
   );
   return {
-    element,
-    fresh, // a button
+    element: [element, parts.element].filter(Boolean),
+    fresh,
     refresh() {
+      parts.refresh();
       if (!isTable) return;
       const [i, name] = [app.row(), rows()[app.row()].name];
       [remove.title, up.title, down.title] = [

@@ -2,6 +2,7 @@
 
 import { isMaking, openMade } from "./replacing.js";
 import { buildArguments } from "./structure.js";
+import { reshaped } from "./structure_parts.js";
 
 // Defines app.restructure(call, { to, picked, say }): open what an action of Python makes. The lists of mechanisms
 // before and after the present one, as calls that make them again, stay in the session until another mechanism is
@@ -14,6 +15,8 @@ export function connectStructures(app) {
   // How this mechanism is opened again; null if it cannot be.
   function present() {
     if (data.table?.serial) return { action: "build", args: buildArguments(app, store.get("table")) };
+    const isOwn = session.made || app.table?.isEdited() || !data.source; // no address opens it as it is
+    if (isOwn && data.kernel?.editable) return reshaped(app);
     if (session.made) return session.made;
     const [where, ...name] = (data.source || "").split("/");
     const action = { library: "open_library", folder: "open_file" }[where];

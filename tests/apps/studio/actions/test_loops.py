@@ -7,7 +7,7 @@ import pytest
 
 import everyday
 import kinetree as kt
-from kinetree.apps.studio.actions.model import cut
+from kinetree.apps.studio.actions.structure import cut
 from kinetree.apps.studio.tabs import Folder, Studio, Tab
 from tolerance import assert_close
 

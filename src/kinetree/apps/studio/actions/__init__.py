@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .files import files, gallery, leave_lesson, lessons, open_file, open_lesson, open_library, page_file, save_file
-from .model import build, cut, doctor
+from .model import build, doctor
 from .runs import batch, run_options, simulate
+from .structure import cut, reshape
 
 Action = Callable[..., Mapping[str, Any]]
 
@@ -30,4 +31,5 @@ ACTIONS: dict[str, Action] = {
     "simulate": simulate,
     "batch": batch,
     "cut": cut,
+    "reshape": reshape,
 }

@@ -74,8 +74,8 @@ export const panel = {
                 title: "of the library, with pictures, of the folder, or of this computer (Ctrl+o)",
                 onclick: () => chooser(app),
               }),
-              structure.fresh,
             ),
+            el("div", {}, structure.fresh),
           ]
         : []),
       section(
@@ -97,7 +97,7 @@ export const panel = {
       el("section", { class: "group" }, heading, body),
       section("Gravity [m/s\u00b2]", el("div", { class: "two three" }, gravity.element)),
       ...(loops ? [section("Ends of loops [m]", loops.element)] : []),
-      structure.element,
+      ...[structure.element].flat(),
       motions.element,
       buildChecks(app),
       buildFiles(app),
