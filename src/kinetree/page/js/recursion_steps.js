@@ -119,7 +119,7 @@ export function ancestors(model) {
   });
 }
 
-// The blocks of N_l and N_d at q in the axes of the ground, as `denoc` of the library has them: propagation(i, j) is the
+// The blocks of N_l and N_d at q in the axes of the ground, those of `denoc` of the library: propagation(i, j) is the
 // matrix [6, 6] by which the twist of body j moves body i, [Saha2013] (9b); motions[v] is the column of N_d of velocity
 // v, the twist of its body.
 export function denocBlocks({ model, kernel }, q) {
@@ -158,9 +158,8 @@ export function denocTable(app, q) {
   });
   const head = ["", ...named("N_l"), ...model.velocities.map((v) => `N_d ${v.label}`)];
   const quoted = (text) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  return [head.map(quoted), ...named("t").map((name, k) => [quoted(name), ...rows[k]])]
-    .map((r) => `${r.join(",")}\n`)
-    .join("");
+  const lines = [head.map(quoted), ...named("t").map((name, k) => [quoted(name), ...rows[k]])];
+  return lines.map((line) => `${line.join(",")}\n`).join("");
 }
 
 // Modules of [Saha2013] 3: a chain of bodies ends where the tree branches or ends.

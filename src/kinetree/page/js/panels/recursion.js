@@ -214,7 +214,7 @@ export const panel = {
         return (
           `import kinetree as kt\n\n${loadLine(app)}\n${start}` +
           (which === "inverse"
-            ? "t, dt, w, wtilde, tau = arm.inverse_recursion(q, qd, x)\ndenoc = arm.denoc(q, qd)  # N_l, N_d, M, I and more"
+            ? "t, dt, w, wtilde, tau = arm.inverse_recursion(q, qd, x)\ndenoc = arm.denoc(q, qd)  # N_l, N_d, I"
             : "Mhat, psi, mhat, tauhat, mu, qdd = arm.forward_recursion(q, qd, x)")
         );
       },
