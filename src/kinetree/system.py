@@ -221,6 +221,16 @@ class System(CompiledMechanism):
 
         return actuation(self, q, qd, qdd, actuated, **options)
 
+    def subsystems(self, actuated: str | Iterable[str] | None = None):
+        """Return the recursion between the subsystems of a closed mechanism, for drives in its `actuated` joints.
+
+        It shows the order in which determinate and indeterminate subsystems are solved, and its cost; its
+        `inverse_dynamics(q, qd, qdd)` has torques and multipliers. By default, the independent joints are driven.
+        """
+        from .analysis.loops.subsystems import subsystem_recursion
+
+        return subsystem_recursion(self, actuated)
+
     def ground_forces(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options):
         """Return joint torques and ground forces in their friction cones that realize a motion, for many instants.
 

@@ -164,7 +164,7 @@ def test_loops_by_the_denoc_matrices(name):
     """Find the accelerations of closed mechanisms with flexible bodies by dense equations with multipliers."""
     found = kt.load(name).verify(states=2)
     assert found, str(found)
-    assert [row.name for row in found.rows if row.comparisons] == ["denoc", "centre", "lagrange", "loops"]
+    assert [row.name for row in found.rows if row.comparisons] == ["denoc", "centre", "lagrange", "loops", "subsystems"]
 
 
 @pytest.mark.parametrize("modes", [(2, 1, 1, 1), (6, 0, 2, 2), (0, 3)])

@@ -19,6 +19,11 @@ def is_number(x: Scalar) -> bool:
     return isinstance(x, int | float)
 
 
+def is_plain_zero(x: Scalar) -> bool:
+    """Return whether x is the plain number 0, which costs nothing and stays zero for all inputs."""
+    return is_number(x) and x == 0
+
+
 def _function(name: str):
     plain = getattr(math, name)
 

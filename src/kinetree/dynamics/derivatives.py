@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 from ..algebra.mass import Coriolis, MassMatrix
-from ..algebra.scalars import Scalar, is_number
+from ..algebra.scalars import Scalar, is_plain_zero
 from ..algebra.spatial import Twist, Wrench, power, unit_index
 from ..algebra.vectors import ZERO, Vector, add, cross, dot, is_zero, scale, times
 from .inertia import inertia_matrix
@@ -235,7 +235,7 @@ def _followed(tree, changes) -> dict[int, dict]:
     columns = {}
     for i in (i for i in tree.records if i.parent is tree.ground):
         axes = [unit_index(pk) for pk in i.P.columns]
-        slides = [i.labels[axes.index(x)] for x in SLIDES if x in axes and _is_zero(i.armature[axes.index(x)])]
+        slides = [i.labels[axes.index(x)] for x in SLIDES if x in axes and is_plain_zero(i.armature[axes.index(x)])]
         if len(slides) == len(SLIDES):
             for k, change in changes(i, i.parent).items():
                 if is_zero(change.w) and is_zero(change.a):
@@ -245,7 +245,7 @@ def _followed(tree, changes) -> dict[int, dict]:
 
 def _entries(matrix, n: int) -> dict:
     """Return the entries of a matrix that are not structurally zero, by row and column."""
-    return {divmod(k, n): x for k, x in enumerate(matrix) if not _is_zero(x)}
+    return {divmod(k, n): x for k, x in enumerate(matrix) if not is_plain_zero(x)}
 
 
 def _solved(factors: SparseFactors, entries: dict, known: dict[int, dict]) -> dict:
@@ -255,7 +255,3 @@ def _solved(factors: SparseFactors, entries: dict, known: dict[int, dict]) -> di
         columns.setdefault(column, {})[row] = -x
     solved = {k: dict(enumerate(factors.solve(column))) for k, column in columns.items() if k not in known}
     return {(row, k): x for k, column in (solved | known).items() for row, x in column.items()}
-
-
-def _is_zero(x: Scalar) -> bool:
-    return is_number(x) and x == 0.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import loops
 from ..algebra.definite import Definite
-from ..algebra.scalars import Scalar, is_number, sqrt, where
+from ..algebra.scalars import Scalar, is_plain_zero, sqrt, where
 from ..algebra.spatial import Wrench
 from ..algebra.vectors import add, cross, dot, neg, scale, sub, times, transpose
 from . import kinematics
@@ -99,15 +99,11 @@ def _ranked(columns: list[Scalars], whole: Scalars, weights: Scalars, ranks: Ran
 def _open_way(factors: Definite, S: list[Scalars], k: int) -> Scalars:
     """Return the combination of columns around a column k that was left out; zeros where it takes part."""
     row = [S[max(k, m)][min(k, m)] for m in range(len(S))]
-    if all(map(_is_zero, row)):
+    if all(map(is_plain_zero, row)):
         return [1.0 if m == k else 0.0 for m in range(len(S))]
     way = factors.solve([-x for x in row])
     way[k] = way[k] + 1.0
-    return [0.0 if _is_zero(x) else where(factors.inverse[k] > 0.0, 0.0, x) for x in way]
-
-
-def _is_zero(x: Scalar) -> bool:
-    return is_number(x) and x == 0
+    return [0.0 if is_plain_zero(x) else where(factors.inverse[k] > 0.0, 0.0, x) for x in way]
 
 
 def _squares(columns: list[Scalars], weights: Scalars) -> list[Scalars]:

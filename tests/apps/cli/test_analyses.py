@@ -73,6 +73,16 @@ def test_cost_prints_counts(capsys):
     assert "no function 'inverse'" in capsys.readouterr().err
 
 
+def test_subsystems_are_listed_in_their_order(capsys):
+    """List the steps of a four-bar with their operations, and refuse drives that are too many."""
+    assert run("subsystems", "four_bar", "--drive", "crank") == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[1][:3] == ["1", "output", "2"] and rows[2][:5] == ["2", "crank", "1", "tau", "crank"]
+    assert ["subsystem", "by", "subsystem", "56", "34"] in rows
+    assert run("subsystems", "four_bar", "--drive", "crank", "--drive", "output") == 2
+    assert "2 actuated degrees of freedom for 1 of the mechanism" in words(capsys.readouterr().err)
+
+
 def test_cost_says_what_is_not_possible(capsys, tmp_path):
     """Count a mechanism with a massless joint: forward dynamics has a reason, the other functions have counts."""
     file = tmp_path / "limp.toml"

@@ -56,7 +56,7 @@ def native_torques(
     native = NativeLoops.of(system, driven)
     if not native.determined or (system.mechanism.free_parameters and closing_pattern(system.mechanism).redundant):
         return None
-    samples = _samples(acting, q=q, qd=qd, qdd=qdd)
+    samples = samples_of_states(acting, q=q, qd=qd, qdd=qdd)
     if samples is None:
         return None
     shapes = (system.nv, len(system.closures), system.nv)
@@ -135,7 +135,7 @@ def unit_ranks(system: CompiledMechanism, share: Share) -> Ranks:
     return system._parts.part(key, make)
 
 
-def _samples(acting: ActingForces, **states: object) -> Samples | None:
+def samples_of_states(acting: ActingForces, **states: object) -> Samples | None:
     """Return the samples of finite states that fit together; None for others, whose error the general route raises."""
     system = acting.system
     sizes = {"q": system.nq, "qd": system.nv, "qdd": system.nv}

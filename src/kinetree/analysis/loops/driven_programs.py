@@ -6,7 +6,7 @@ freedom determine all others at a state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ from ...compiler.lower.sweeps import Tree
 from ...dynamics import closed, closure
 from ...dynamics.actuated import actuated_torques
 from ...dynamics.loop_loads import Ranks, shared_loads
+from ...dynamics.subsystems import Stage, subsystem_torques
 from ...errors import AssemblyError
 from ...joints import kind
 from ...model.mechanism import Mechanism, parameter_arguments
@@ -101,31 +102,56 @@ def accelerations_program(mechanism: Mechanism, held: Held) -> Program:
     return made.program("accelerations", {"qdd": qdd, "gap": [gap], "open": [first, second], "rank": [rank]})
 
 
-def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenches: bool) -> Program:
+def torques_program(
+    mechanism: Mechanism, driven: Held, *, forces: bool, wrenches: bool, checked: bool = True
+) -> Program:
     """Return the Program (q, qd, qdd[, wrenches]) -> (tau, multipliers, missing, need, open, rank).
 
     `missing` [nv] are torques that no drive supplies, `need` is the largest torque of the motion. `open` has three
-    numbers, relative to their sizes: the gap, its rate and its acceleration.
+    numbers, relative to their sizes: the gap, its rate and its acceleration. Without `checked`, only tau and
+    multipliers are computed, to count the operations of the route alone.
     """
-    made = _Tracing(mechanism, ("q", "qd", "qdd", *(["wrenches"] if wrenches else [])))
+    made = _of_motions(mechanism, wrenches)
     given = made.given
     tau, multipliers, missing, rank, need = _torques(mechanism, given, driven, forces)
+    outputs = {"tau": tau, "multipliers": multipliers}
+    if checked:
+        outputs |= {"missing": missing, "need": [need], "open": _openings(mechanism, given), "rank": [rank]}
+    return made.program("torques", outputs)
+
+
+def subsystem_program(
+    mechanism: Mechanism, stages: Iterable[Stage], *, forces: bool, wrenches: bool, checked: bool = True
+) -> Program:
+    """Return the Program (q, qd, qdd[, wrenches]) -> (tau, multipliers, strength, open, neglected) of a recursion.
+
+    `strength` [nc] are the relative pivots of the multipliers, `neglected` is the largest torque that the order of the
+    stages leaves out, relative to the largest of the motion, and `open` is as in `torques_program`. Without `checked`,
+    these are left out.
+    """
+    made = _of_motions(mechanism, wrenches)
+    tree = _acted_on(mechanism, made.given, forces)
+    units = loop_units(mechanism)[1].tolist()
+    found = subsystem_torques(tree, stages, units)
+    outputs = {"tau": found.tau, "multipliers": found.multipliers}
+    if checked:
+        lost, size = (largest([x * u for x, u in zip(t, units, strict=True)]) for t in (found.neglected, found.needed))
+        share = lost / where(size > 0.0, size, 1.0)
+        outputs |= {"strength": found.strength, "open": _openings(mechanism, made.given), "neglected": [share]}
+    return made.program("subsystems", outputs)
+
+
+def _of_motions(mechanism: Mechanism, wrenches: bool) -> _Tracing:
+    return _Tracing(mechanism, ("q", "qd", "qdd", *(["wrenches"] if wrenches else [])))
+
+
+def _openings(mechanism: Mechanism, given: Given) -> Scalars:
+    """Return the gap of a motion, its rate and its acceleration, each relative to its size."""
     equations = closure.rows(Tree(mechanism, given))
     gap = _gap(mechanism, [row.residual for row in equations])
     rates = _ratio(mechanism, [row.rate for row in equations], given["qd"])
     second = [closed.of_acceleration(row, given["qdd"]) for row in equations]
-    later = _ratio(mechanism, second, given["qd"], given["qdd"])
-    return made.program(
-        "torques",
-        {
-            "tau": tau,
-            "multipliers": multipliers,
-            "missing": missing,
-            "need": [need],
-            "open": [gap, rates, later],
-            "rank": [rank],
-        },
-    )
+    return [gap, rates, _ratio(mechanism, second, given["qd"], given["qdd"])]
 
 
 def loads_program(
@@ -203,13 +229,17 @@ def _accelerations(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scal
 def _torques(
     mechanism: Mechanism, given: Given, driven: Held, forces: bool
 ) -> tuple[Scalars, Scalars, Scalars, Scalar, Scalar]:
-    state = {name: x for name, x in given.items() if name != "multipliers"}
+    tree = _acted_on(mechanism, {name: x for name, x in given.items() if name != "multipliers"}, forces)
+    tau, multipliers, missing, rank = actuated_torques(tree, driven)
+    return tau, multipliers, missing, rank, largest(tree.joints("tau"))
+
+
+def _acted_on(mechanism: Mechanism, state: Given, forces: bool) -> ClosedTree:
+    """Return the tree of a motion; with `forces`, those of the mechanism act on its bodies and in its joints."""
     if forces:
         state, torques = with_forces(mechanism, state)
         state["tau"] = torques
-    tree = tree_maker(mechanism)(mechanism, state)
-    tau, multipliers, missing, rank = actuated_torques(tree, driven)
-    return tau, multipliers, missing, rank, largest(tree.joints("tau"))
+    return tree_maker(mechanism)(mechanism, state)
 
 
 def _free(given: Given) -> Given:

@@ -22,7 +22,9 @@ from ...model.topology import depths
 from ...runtime.compiled import CompiledMechanism
 from ...runtime.singularity import weightless_joints
 from ..ledger import BodyMotion, body_motions
+from ..loops.actuation import driven_dofs
 from ..loops.batch_assembly import assemble
+from ..loops.subsystems import subsystem_recursion
 from .comparisons import FACTOR, Answers, Comparison, NotRun, Row, Solver, State, Verification, require_installed
 
 # --- Routes to the equations of motion: formulations of the papers and other libraries, with a common interface ---
@@ -111,12 +113,12 @@ Solve = Callable[[Numbers, Numbers, Numbers], Numbers]
 
 
 def closed_rows(system: CompiledMechanism, states: int, tol: float, rng: np.random.Generator) -> tuple[Row, ...]:
-    """Compare forward dynamics on closed states with the routes that support loops; a row per route, qdd alone.
+    """Compare routes that support loops with the compiled functions on closed states; a row per route.
 
-    The bound is tol times cond(I) times the square of cond(J), both scaled by the
-    masses.
+    Accelerations have the bound tol times cond(I) times the square of cond(J), both scaled by the masses. The torques
+    of the recursion between subsystems are compared with those of dense equations.
     """
-    mechanism = system.mechanism
+    mechanism, subsystems = system.mechanism, ("subsystems", "recursion between subsystems [Saha2013] (54)")
     routes: list[tuple[str, str, Callable[[Mechanism], Solve]]] = [
         ("loops", "dense equations with multipliers [Saha2013] (50)-(54)", _dense),
         ("pin-loops", "Pinocchio's constraint dynamics", _pinocchio_of_closed),
@@ -124,8 +126,36 @@ def closed_rows(system: CompiledMechanism, states: int, tol: float, rng: np.rand
     try:
         samples = [_sample(system, rng) for _ in range(states)]
     except (AssemblyError, ModelError) as error:
-        return tuple(Row(name, what, {}, reason=str(error)) for name, what, _ in routes)
-    return tuple(_closed_row(mechanism, name, what, prepare, samples, tol) for name, what, prepare in routes)
+        names = (*((name, what) for name, what, _ in routes), subsystems)
+        return tuple(Row(name, what, {}, reason=str(error)) for name, what in names)
+    rows = (_closed_row(mechanism, name, what, prepare, samples, tol) for name, what, prepare in routes)
+    return (*rows, _subsystem_row(system, *subsystems, samples, tol))
+
+
+def _subsystem_row(system: CompiledMechanism, name: str, what: str, samples, tol: float) -> Row:
+    """Compare the torques of subsystems with S tau + J^T lambda = I qdd + h of explicit matrices, all at once.
+
+    The bound is tol times the condition of these equations, with the columns of loops scaled. Torques are relative to
+    the largest that the accelerations, the bias torques or the multipliers could cause.
+    """
+    m = system.mechanism
+    worst: Comparison | None = None
+    try:
+        recursion = subsystem_recursion(system)
+        driven, units = driven_dofs(system, recursion.actuated), loop_units(m)
+        for q, qd, _, qdd in samples:
+            e = closed_equations(m, q, qd)
+            A = units[1][:, None] * np.hstack([np.eye(m.nv)[:, driven], e.J.T]) / [*units[1][driven], *units[0]]
+            found, _, _, sizes = np.linalg.lstsq(A, units[1] * (e.I @ qdd + e.h), rcond=1e-9)
+            mine = recursion.inverse_dynamics(q, qd, qdd, forces=False).tau[driven] * units[1][driven]
+            size = units[1] * (np.sqrt(np.diag(e.I) * (qdd @ e.I @ qdd)) + np.abs(e.h)) + np.abs(A) @ np.abs(found)
+            real = sizes[sizes > 1e-9 * sizes.max()]
+            apart = float(np.abs(mine - found[: len(driven)]).max(initial=0.0)) / _size(size)
+            new = Comparison(apart, tol * m.nv * float(real.max() / real.min()))
+            worst = new if worst is None or new.ratio > worst.ratio else worst
+    except InputError as error:
+        return Row(name, what, {}, reason=str(error))
+    return Row(name, what, {} if worst is None else {"tau": worst})
 
 
 def _sample(system: CompiledMechanism, rng: np.random.Generator) -> tuple[Numbers, ...]:

@@ -1,4 +1,4 @@
-"""The commands of analysis: verify, cost, bench, equations and reproduce."""
+"""The commands of analysis: verify, cost, subsystems, bench, equations and reproduce."""
 
 from __future__ import annotations
 
@@ -79,6 +79,23 @@ def cost(
     from .console import make_console
 
     print_costs(make_console(), load_system(model, base, root, lenient), _names(functions, function), frame)
+
+
+@app.command()
+def subsystems(
+    model: Model,
+    drive: Annotated[
+        list[str] | None, typer.Option(help="A driven joint; may be repeated. Default: independent joints.")
+    ] = None,
+    base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
+) -> None:
+    """Show the order in which the subsystems of a closed mechanism are solved.
+
+    Determinate ones come first. A table compares the operations with those of the whole system.
+    """
+    print(load_system(model, base, root, lenient).subsystems(drive))
 
 
 @app.command()

@@ -249,12 +249,12 @@ class PlainLoops:
         """Return the closed position that Newton's method finds from q, and its gap; `held` ones do not move."""
         return newton(self.residual, self.of_positions, self.move, q, held=held, iterations=20, enough=enough)
 
-    def positions(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return two closed positions with J: one near the guess, and one at a distance STRIDE from it."""
+    def positions(self, count: int = 2) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return closed positions with J: one near the guess, then others at distances STRIDE from those before."""
         out: list[tuple[np.ndarray, np.ndarray]] = []
         rng = np.random.default_rng(2)
         q = self.regular(np.array(self.mechanism.neutral), rng)
-        for _ in range(2):
+        for _ in range(count):
             if not np.isfinite(self.residual(q)).all():
                 break
             q, gap = self.closed(q, CLOSE)

@@ -99,6 +99,10 @@ class Tree:
         frame = self.mechanism.frame(name)
         return FrameRecord(resolve_parts(frame, self._values), self._record(frame.body))
 
+    def part(self, records: list) -> Chain:
+        """Return some bodies, parents before children, for sweeps over these alone."""
+        return Chain(records)
+
     def chain(self, frame: FrameRecord) -> Chain:
         """Return the bodies between the ground and a frame, for sweeps over these alone."""
         if frame.record is self.ground:
@@ -176,7 +180,7 @@ class Tree:
 
 
 class Chain:
-    """The bodies of one path, with the sweeps of a tree."""
+    """The bodies of one path or of one part, with the sweeps of a tree."""
 
     def __init__(self, records: list) -> None:
         """Store the records, from the ground outward."""

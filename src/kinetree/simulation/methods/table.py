@@ -52,10 +52,10 @@ METHODS = {
         Method("euler", "semi-implicit Euler, velocities first", 1, False, "fixed_steps:EULER", 2.0),
         Method("midpoint", "implicit midpoint: symmetric, symplectic", 2, False, "implicit_steps:MIDPOINT", 2.0),
         Method("gauss", "Gauss with two stages: symmetric, symplectic", 4, False, "implicit_steps:GAUSS", 3.4),
-        Method("dopri5", "Dormand-Prince 5(4) with dense output", 5, True, "dormand_prince:DOPRI5", 3.25),
-        Method("dop853", "Dormand-Prince 8(5,3) with dense output", 8, True, "dormand_prince:DOP853", 6.1),
-        Method("bs3", "Bogacki-Shampine 3(2) with dense output", 3, True, "bogacki_shampine:BS3", 2.51),
-        Method("tsit5", "Tsitouras 5(4) with dense output", 5, True, "tsitouras:TSIT5", 3.5),
+        Method("dopri5", "Dormand-Prince 5(4) with dense output", 5, True, "embedded_pairs:DOPRI5", 3.25),
+        Method("dop853", "Dormand-Prince 8(5,3) with dense output", 8, True, "embedded_pairs:DOP853", 6.1),
+        Method("bs3", "Bogacki-Shampine 3(2) with dense output", 3, True, "embedded_pairs:BS3", 2.51),
+        Method("tsit5", "Tsitouras 5(4) with dense output", 5, True, "embedded_pairs:TSIT5", 3.5),
         Method("rodas5p", "Rosenbrock 5(4) with exact Jacobian, for stiff systems", 5, True, "rosenbrock:RODAS5P"),
         Method(
             "moreau", "Moreau's time steps with hard contact and friction", 1, False, stable=2.0, engine="time_stepping"

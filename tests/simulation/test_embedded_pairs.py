@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from scipy.integrate import DOP853, RK45
 
-from kinetree.simulation.methods import dormand_prince
+from kinetree.simulation.methods import embedded_pairs
 
 
 def below(rows: tuple[tuple[float, ...], ...]) -> np.ndarray:
@@ -21,7 +21,7 @@ def below(rows: tuple[tuple[float, ...], ...]) -> np.ndarray:
 
 def test_orders_5_and_4_are_those_of_scipy():
     """Compare every coefficient of dopri5."""
-    own = dormand_prince.DOPRI5
+    own = embedded_pairs.DOPRI5
     assert np.array_equal(below(own.a)[:, :5], RK45.A)
     for name in ("B", "C", "E", "P"):
         assert np.array_equal(getattr(own, name.lower()), getattr(RK45, name)), name
@@ -29,11 +29,11 @@ def test_orders_5_and_4_are_those_of_scipy():
 
 def test_order_8_is_that_of_scipy():
     """Compare every coefficient of dop853, with the stages of its dense output."""
-    own = dormand_prince.DOP853
+    own = embedded_pairs.DOP853
     assert np.array_equal(below(own.a), DOP853.A)
     for name, other in {"b": "B", "c": "C", "e": "E5", "e3": "E3", "a_extra": "A_EXTRA", "c_extra": "C_EXTRA"}.items():
         assert np.array_equal(getattr(own, name), getattr(DOP853, other)), name
-    assert np.array_equal(dormand_prince.D, DOP853.D)
+    assert np.array_equal(embedded_pairs.D, DOP853.D)
 
 
 def test_runs_do_not_import_scipy():

@@ -1,6 +1,7 @@
-"""The methods of Dormand and Prince as Hairer, Norsett and Wanner print their coefficients.
+"""Embedded pairs by their coefficients: Dormand and Prince, Bogacki and Shampine, Tsitouras.
 
-They are written out because the package that also has them takes as long to import as all of Kinetree.
+They are written out because the package that also has the methods of Dormand and Prince takes as long to import as all
+of Kinetree.
 """
 
 from __future__ import annotations
@@ -154,3 +155,62 @@ DOP853 = Pair(
 )
 # fmt: on
 """Order 8 with Hairer's error estimates of orders 5 and 3, and dense output of order 7."""
+
+BS3 = Pair(
+    name="bs3",
+    a=((), (1 / 2,), (0.0, 3 / 4)),
+    b=(2 / 9, 1 / 3, 4 / 9),
+    c=(0.0, 1 / 2, 3 / 4),
+    e=(-5 / 72, 1 / 12, 1 / 9, -1 / 8),
+    e3=(),
+    q=3,
+    a_extra=(),
+    c_extra=(),
+    p=((1.0, -4 / 3, 5 / 9), (0.0, 1.0, -2 / 3), (0.0, 4 / 3, -8 / 9), (0.0, -1.0, 1.0)),
+)
+"""For loose tolerances and forces with kinks, where higher orders do not pay: [Bogacki1989], (4).
+
+`e` is the difference of the two sets of weights. The dense output is the cubic through the values and rates at both
+ends of a step.
+"""
+
+TSIT5 = Pair(
+    name="tsit5",
+    a=(
+        (),
+        (0.161,),
+        (-0.008480655492356989, 0.335480655492357),
+        (2.8971530571054935, -6.359448489975075, 4.3622954328695815),
+        (5.325864828439257, -11.748883564062828, 7.4955393428898365, -0.09249506636175525),
+        (5.86145544294642, -12.92096931784711, 8.159367898576159, -0.071584973281401, -0.028269050394068383),
+    ),
+    b=(0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774),
+    c=(0.0, 0.161, 0.327, 0.9, 0.9800255409045097, 1.0),
+    e=(
+        -0.0017800110522257714,
+        -0.0008164344596567469,
+        0.007880878010261995,
+        -0.1447110071732629,
+        0.5823571654525552,
+        -0.45808210592918697,
+        1 / 66,
+    ),
+    e3=(),
+    q=5,
+    a_extra=(),
+    c_extra=(),
+    p=(
+        (1.0, -2.763706197274826, 2.9132554618219126, -1.0530884977290216),
+        (0.0, 0.1317, -0.2234, 0.1017),
+        (0.0, 3.9302962368947516, -5.941033872131505, 2.490627285651253),
+        (0.0, -12.411077166933676, 30.33818863028232, -16.548102889244902),
+        (0.0, 37.50931341651104, -88.1789048947664, 47.37952196281928),
+        (0.0, -27.896526289197286, 65.09189467479366, -34.87065786149661),
+        (0.0, 1.5, -4.0, 2.5),
+    ),
+)
+"""The coefficients a, b, c and e are those of [Diffrax], which has 84 digits, to the last bit: [Tsitouras2011].
+
+`e` is the difference of its two sets of weights, rounded once. OrdinaryDiffEq.jl has the same numbers, except for 6e-18
+in e_1. The dense output is the product of the factors in [Diffrax]; p_22 is 0.1317, with which b_2(1) is 0.01.
+"""
