@@ -143,6 +143,36 @@ def motions() -> dict[str, Any]:
     }
 
 
+def curves() -> dict[str, Any]:
+    """Return motions with positions, velocities and accelerations of points and of rotations, energies and loads."""
+    out = []
+    for name in ("stanford", "planar_3r"):
+        arm = kt.load(name)
+        q0, q1 = (arm.random_state(seed)[0] for seed in (5, 8))
+        law = kt.Cycloid(q0=q0, q1=q1, duration=1.7)
+        t = np.linspace(0.0, 1.7, 13)[3:6]
+        q, qd, qdd = (np.array(x).T for x in law(t))
+        body = arm.mechanism.bodies[1]
+
+        def place(times, arm=arm, law=law, body=body):
+            T = arm.poses(np.array(law(times)[0]).T)[:, 1]
+            return T[:, :3, :3] @ np.array(body.com, dtype=float) + T[:, :3, 3]
+
+        h, steps = 1e-2, np.arange(-4, 5)  # differences of order eight
+        ahead = np.stack([place(t + k * h) for k in steps])
+        first = np.array([3, -32, 168, -672, 0, 672, -168, 32, -3]) / 840 / h
+        second = np.array([-9, 128, -1008, 8064, -14350, 8064, -1008, 128, -9]) / 5040 / h**2
+        out.append({
+            "data": pack(system_data(arm)), "q0": _plain(q0), "q1": _plain(q1), "body": body.name,
+            "position": _plain(place(t)), "velocity": _plain(np.tensordot(first, ahead, 1)),
+            "acceleration": _plain(np.tensordot(second, ahead, 1)), "tau": _plain(arm.inverse_dynamics(q, qd, qdd)),
+            "gravity": _plain(arm.gravity_torque(q)), "kinetic": _plain(arm.kinetic_energy(q, qd)),
+            "potential": _plain(arm.potential_energy(q)), "qdd": _plain(qdd),
+            "reaction": _plain(np.linalg.norm(arm.reactions(q, qd, qdd)[:, 0, 3:], axis=-1)),
+        })  # fmt: skip
+    return {"motions": out}
+
+
 def tables() -> dict[str, Any]:
     """Return the rows of Denavit-Hartenberg tables, and the poses of bodies by the library."""
     out = []
@@ -238,6 +268,7 @@ CASES = {
     "numbers": numbers,
     "linear": linear,
     "motions": motions,
+    "curves": curves,
     "tables": tables,
     "kernels": kernels,
     "stage": dict,  # what the stage draws, without numbers of the library

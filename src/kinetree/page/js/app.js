@@ -5,6 +5,7 @@ import { connectBeams } from "./beams.js";
 import { unpacked } from "./data.js";
 import { el } from "./elements.js";
 import { bindDrawing } from "./drawn_lengths.js";
+import { connectCurves } from "./curve_picker.js";
 import { listenForBack, openDocument } from "./chooser.js";
 import { callFor, documentOfPage, keepDocument } from "./documents.js";
 import { connectTable } from "./editing.js";
@@ -121,6 +122,7 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   connectBeams?.(app, layout); // a page without beams leaves it out
   connectTable?.(app); // a page without a table leaves it out
   connectStructures?.(app); // and a page without Python this
+  connectCurves(app);
   buildModes(app, layout);
   buildInspector(layout.inspector, app);
   buildTools(app, layout);

@@ -102,18 +102,19 @@ function timeScales({ chart, shown }, box, { t0, t1 }) {
   };
 }
 
-// A curve in a plane, both axes to the same scale.
+// A curve in a plane, both axes to the same scale unless the chart is `stretched`.
 function planeScales({ chart, shown }, box) {
   const x = rangeOf(shown, (series) => [(k) => series.x[k]]);
   const y = rangeOf(shown, valuesOf);
-  const per = Math.max((x.high - x.low) / box.w, (y.high - y.low) / box.h);
+  const own = [(x.high - x.low) / box.w, (y.high - y.low) / box.h];
+  const [perX, perY] = chart.stretched ? own : [Math.max(...own), Math.max(...own)];
   const [mx, my] = [(x.low + x.high) / 2, (y.low + y.high) / 2];
-  const px = (value) => box.x + box.w / 2 + (value - mx) / per;
+  const px = (value) => box.x + box.w / 2 + (value - mx) / perX;
   return {
     px,
-    py: (value) => box.y + box.h / 2 - (value - my) / per,
-    across: { ...chart.axis, range: [mx - (per * box.w) / 2, mx + (per * box.w) / 2], at: px },
-    along: [my - (per * box.h) / 2, my + (per * box.h) / 2],
+    py: (value) => box.y + box.h / 2 - (value - my) / perY,
+    across: { ...chart.axis, range: [mx - (perX * box.w) / 2, mx + (perX * box.w) / 2], at: px },
+    along: [my - (perY * box.h) / 2, my + (perY * box.h) / 2],
   };
 }
 
@@ -140,7 +141,7 @@ function paintAxes(pen, { chart, units, ink, faint, line, font, size }, box, { p
     pen.text(at, box.y + box.h + 15, tickText(x), { ...text, align: "center" });
   }
   const withUnit = (name, unit) => `${name}${unit ? ` [${unit}]` : ""}`;
-  pen.text(box.x, 14, withUnit(chart.plane ? `${chart.title}: ${chart.axis.other}` : chart.title, own.unit), {
+  pen.text(box.x, 14, withUnit([chart.title, chart.axis?.other].filter(Boolean).join(": "), own.unit), {
     ...text,
     color: ink,
     weight: 600,

@@ -7,7 +7,8 @@
  * }} Series
  * Charts of one `group` are shown together at first. One `along` a body has places instead of times. Curves of less
  * than `floor` are drawn flat: rounding, not motion.
- * @typedef {{ title: string, unit: string, series: Series[], plane?: boolean, along?: boolean, group?: string,
+ * @typedef {{ title: string, unit: string, series: Series[], plane?: boolean, stretched?: boolean, along?: boolean,
+ *   group?: string,
  *   floor?: number,
  *   axis?: { name: string, unit: string, other?: string, first?: number, rate?: number } }} Chart
  */

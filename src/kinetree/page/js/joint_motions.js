@@ -135,6 +135,7 @@ function slopesOf(t, points, clamped) {
 export function motionOf(model, samples, name = "motion") {
   const out = new Motion(model, { name, capacity: samples.length });
   for (const { t, q, qd } of samples) out.push(t, q, qd);
+  if (samples.every((s) => s.qdd)) out.accelerations = samples.map((s) => s.qdd);
   return out;
 }
 
@@ -149,7 +150,7 @@ export function cycloidTo(model, q0, q1, duration, close) {
       model.coordinates.forEach((c, k) => {
         if (c.velocity >= 0) qd[c.velocity] = s.qd[k];
       });
-      return { ...s, qd };
+      return { t: s.t, q: s.q, qd };
     }),
     "path",
   );

@@ -16,6 +16,8 @@ export class Motion {
     this.quaternions = quaternionsOf(model);
     this.cuts = 0; // how often samples were forgotten
     this.once = false; // whether it stays at its end, and does not begin again
+    /** @type {?ArrayLike<number>[]} of every sample, of a motion that is planned */
+    this.accelerations = null;
     /** @type {?Float32Array} [count, nb, 7] of a recorded motion */
     this.poses = null;
   }
@@ -56,6 +58,12 @@ export class Motion {
     this.q.set(q, this.count * this.model.nq);
     this.qd.set(qd, this.count * this.model.nv);
     this.count += 1;
+  }
+
+  // The accelerations of a sample, where they are known exactly.
+  /** @returns {?ArrayLike<number>} */
+  accelerationAt(k) {
+    return this.accelerations?.[k] ?? null;
   }
 
   // Forget what comes after a time; the sample at or before it stays.

@@ -70,7 +70,7 @@ export class Plots {
     );
     this.canvas = el("canvas", { class: "chart", role: "img", "aria-label": "curves over time" });
     this.body = el("div", { class: "plotbody" }, this.canvas);
-    host.append(this.bar, this.body, this.legend);
+    host.append(buildGrip(host), this.bar, this.body, this.legend);
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("pointerleave", () => {
       this.hover = null;
@@ -241,4 +241,32 @@ export class Plots {
     this.paint(pen, w, h, false);
     sheet.toBlob((blob) => download(`${this.name}-${this.chosen.join("-")}.png`, blob));
   }
+}
+
+const LEAST = 140; // [px] of the height of the charts
+const STEP = 30; // [px] of a key
+
+// The upper edge of the charts, by which they are made higher or lower.
+function buildGrip(host) {
+  const set = (height) => {
+    host.style.height = `${Math.max(LEAST, Math.min(0.75 * innerHeight, height))}px`;
+    grip.setAttribute("aria-valuenow", String(Math.round(host.offsetHeight)));
+  };
+  const grip = el("div", {
+    class: "grip",
+    role: "separator",
+    tabindex: "0",
+    title: "height of the charts",
+    "aria-label": "height of the charts",
+    "aria-orientation": "horizontal",
+    "aria-valuemin": String(LEAST),
+    "aria-valuenow": "230",
+    onpointerdown: (event) => grip.setPointerCapture(event.pointerId),
+    onpointermove: (event) => event.buttons & 1 && set(host.getBoundingClientRect().bottom - event.clientY),
+    onkeydown: (event) => {
+      const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+      if (way) set(host.offsetHeight + way * STEP);
+    },
+  });
+  return grip;
 }

@@ -27,6 +27,7 @@ export class Recording extends Motion {
     this.wrenches = new Float64Array(6 * app.model.bodies.length);
     this.known = []; // arrays of the columns
     this.acted = []; // [first sample, drives]: those that acted from a sample on
+    this.pulled = []; // of every sample, whether the pointer pulled
     const { velocities } = app.model;
     // The momentum of a mechanism that floats changes only if it is moved from outside.
     const floats =
@@ -97,6 +98,17 @@ export class Recording extends Motion {
     const live = this.drives();
     if (this.acted[this.acted.length - 1]?.[1] !== live) this.acted.push([this.count, live]);
     this.push(state.t, state.q, state.qd);
+    this.pulled[this.count - 1] = Boolean(this.pull);
+  }
+
+  // The accelerations of a sample by forward dynamics; null where other forces act than drives and weights.
+  accelerationAt(k) {
+    const { kernel, model } = this;
+    if (!kernel.has("forward_dynamics") || model.closed || model.passive || this.pulled[k]) return null;
+    const q = this.q.slice(k * model.nq, (k + 1) * model.nq);
+    const qd = this.qd.slice(k * model.nv, (k + 1) * model.nv);
+    const tau = driveTorques(kernel, this.acted.findLast(([first]) => first <= k)[1], q, qd);
+    return kernel.call("forward_dynamics", { q, qd, tau }).slice();
   }
 
   // Compute on to a time, within the time that a frame leaves; returns how far the motion is known.
