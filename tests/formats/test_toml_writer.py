@@ -138,6 +138,7 @@ def loops(draw, ends):
     own["rolling_rollers"] = own["rolling_disc"] | {"angle": draw(st.floats(-1.5, 1.5))}
     own["point_on_curve"] = {"curve": draw(CURVE)}
     own["roller_on_curve"] = own["point_on_curve"] | own["rolling_ball"]
+    own["rolling_on_curve"] = own["roller_on_curve"]
     own["face_on_curve"] = own["point_on_curve"] | own["knife_edge"]
     own["curve_on_curve"] = own["point_on_curve"] | {"curve_b": draw(CURVE)}
     if kind == "universal" and draw(st.booleans()):

@@ -102,8 +102,8 @@ def closed_at(mechanism, q, lead: dict[int, float]) -> np.ndarray:
 
 
 def test_every_closed_mechanism_is_here():
-    """Find each mechanism with loops or couplings here; others are in test_vehicles.py and test_flexible_models.py."""
-    names = [name for name in library.names() if name not in flexible_mechanisms.LIBRARY]
+    """Find each mechanism with loops or couplings here, except those that roll and those of flexible bodies."""
+    names = [name for name in library.names() if name not in (*flexible_mechanisms.LIBRARY, "cam_follower")]
     assert [name for name in names if load(name).closures and not load(name).rolls] == list(MOBILITY)
 
 
@@ -304,3 +304,42 @@ def test_rack_steering_keeps_the_length_of_its_rods(turn):
     if turn:  # the inner wheel turns further
         inner, outer = ("left", "right") if turn < 0 else ("right", "left")
         assert abs(angles[f"knuckle_{inner}"][0]) > abs(angles[f"knuckle_{outer}"][0])
+
+
+def test_the_cam_lifts_its_follower_by_a_cosine():
+    """Compare lift, acceleration, contact force and torque of the library's cam with their closed forms."""
+    cam, rate = kt.load("cam_follower"), 30.0
+    run = cam.cycle("cam", speed=rate, samples=61)
+    angle = run.q[:, 0]
+    y, slope, bend = 0.05 - 0.01 * np.cos(angle), 0.01 * np.sin(angle), 0.01 * np.cos(angle)
+    assert_close(run.q[:, 1], y, 1e-14, "lift")
+    assert_close(run.qd[:, 1], slope * rate, 1e-13, "velocity")
+    assert_close(run["qdd"][:, 1], bend * rate**2, 1e-11, "acceleration")
+    upward = 0.25 * (bend * rate**2 + 9.81) + 2000 * (y - 0.03)
+    assert_close(run["multipliers.contact"].ravel(), upward * np.hypot(1.0, slope / y), 1e-11, "force along the normal")
+    assert upward.min() > 20.0, "the follower stays on the cam"
+    assert_close(run["tau"][:, 0], upward * slope, 1e-12, "torque")
+
+
+def test_the_roller_of_the_fuel_pump_rolls():
+    """Compare spin, contact force, friction and torque with closed forms of a roller on an eccentric circle."""
+    pump, rate = kt.load("fuel_pump"), 100.0
+    R, e, r, spin_inertia = 0.02, 0.005, 0.008, 8e-7
+    run = pump.cycle("camshaft", speed=rate, revolutions=2, samples=81)  # after which the roller is where it was
+    angle = run.q[:, 0]
+    s, c = np.sin(angle), np.cos(angle)
+    root = np.sqrt((R + r) ** 2 - (e * c) ** 2)  # the height of the roller above the cam's center
+    slide = e * e * s * c / root
+    y, slope, bend = e * s + root, e * c + slide, -e * s + (e * e * (c * c - s * s) - slide**2) / root
+    tilt = -e * s / root  # the rate of the line from the cam's center to the roller, per angle of the shaft
+    spin, change = tilt * (1 + R / r) - R / r, (1 + R / r) * (e * s * slide / root - e * c) / root
+    assert_close(run.q[:, 1], y, 1e-13, "lift")
+    assert_close(run.qd[:, 2], spin * rate, 1e-9 * R / r, "spin of the roller")
+    assert_close(run["qdd"][:, 2], change * rate**2, 1e-8, "acceleration of the spin")
+    upward = 0.175 * (bend * rate**2 + 9.81) + 15000 * (y - 0.013) + 2e7 * np.pi * 0.004**2
+    friction = -spin_inertia * change * rate**2 / r
+    normal = (upward + friction * e * c / (R + r)) / (root / (R + r))
+    assert_close(run["multipliers.contact"], np.stack([normal, friction], axis=1), 1e-12 * normal.max(), "contact")
+    torque = upward * slope + spin_inertia * change * rate**2 * spin + 1.2 * 9.81 * 0.001 * c
+    assert_close(run["tau"][:, 0], torque, 1e-11, "torque of the shaft")
+    assert pump.doctor().mobility == 1 and 0.0 < np.abs(friction).max() < 0.01 * normal.min()

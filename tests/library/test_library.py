@@ -22,6 +22,7 @@ from tolerance import assert_close
 SIZES = {
     "bicycle": (4, 10, 9, 94.0),
     "biped": (7, 13, 12, 9.4),
+    "cam_follower": (2, 2, 2, 1.15),
     "car": (5, 11, 10, 1250 + 12 + 3 * 18.0),
     "chain_20": (20, 20, 20, 1.0),
     "charmie": (26, 23, 23, 62.4),
@@ -34,6 +35,7 @@ SIZES = {
     "flexible_four_bar": (6, 5, 5, 7800 * 0.003 * 0.02 * 0.35 + 0.8),
     "flexible_slider_crank": (6, 6, 6, 7800 * 0.004 * 0.012 * 0.3 + 0.57),
     "four_bar": (3, 3, 3, 9.5),
+    "fuel_pump": (3, 3, 3, 1.375),
     "gear_train": (4, 4, 4, 5 + 78.5 * np.pi * 0.001**2 * (20**2 + 60**2 + 18**2 + 54**2)),
     "gripper": (4, 4, 4, 1.0),
     "hexapod": (13, 19, 18, 14.0),

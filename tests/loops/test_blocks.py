@@ -19,11 +19,13 @@ COUNTS = {
     "revolute": 5, "prismatic": 5, "helical": 5, "cylindrical": 4, "universal": 4, "planar": 3, "spherical": 3,
     "euler": 3, "fixed": 6, "rod": 1, "point_on_line": 2, "point_on_plane": 1,
     "rolling_disc": 3, "rolling_ball": 3, "rolling_rollers": 2, "knife_edge": 1,
-    "point_on_curve": 1, "roller_on_curve": 1, "face_on_curve": 1, "curve_on_curve": 1,
+    "point_on_curve": 1, "roller_on_curve": 1, "rolling_on_curve": 2, "face_on_curve": 1, "curve_on_curve": 1,
 }  # fmt: skip
 
 
-SLOW = ("rolling_rollers", "rolling_ball", "knife_edge", "point_on_curve", "roller_on_curve", "face_on_curve")
+SLOW = (
+    "rolling_rollers", "rolling_ball", "knife_edge", "point_on_curve", "roller_on_curve", "face_on_curve",
+)  # fmt: skip
 """Kinds whose blocks have much in common with those of others, and are left to long tests."""
 
 

@@ -216,8 +216,29 @@ def test_a_bead_on_a_wire_is_pushed_by_its_curvature():
     assert_close(bead.closure_residual(run.q), np.zeros((len(run.t), 1)), 1e-12, "gap")
 
 
+def test_a_roller_rolls_down_an_ellipse():
+    """Let a free disc roll inside a bowl: it keeps its energy, its contact, and a still point at the contact."""
+    bowl = kt.Curve(cosines=((0.0, 0.0), (0.5, 0.0)), sines=((0.0, -0.3),))  # clockwise: the outside is within
+    disc = kt.Body("disc", 0.7, inertia=(1e-3, 1e-3, 2e-3, 0, 0, 0))
+    roll = kt.Loop("roll", "rolling_on_curve", kt.GROUND, "disc", curve=bowl, radius=0.06)
+    planar = kt.Joint("disc", "planar", kt.GROUND, "disc")
+    made = kt.build_mechanism(
+        "bowl", [disc], [planar], loops=[roll], gravity=(0.0, -G, 0.0), guess={"disc": (0.3, -0.15, 0.0)}
+    )
+    system = kt.System(made)
+    q = system.assemble()
+    run = kt.simulate(system, q, np.zeros(3), duration=1.5, **TIGHT)
+    assert_close(run.energy_error, 0.0, 1e-9, "energy")
+    assert np.ptp(run.q[:, 0]) > 0.5 and np.abs(run.qd[:, 2]).max() > 5.0, "it rolls to the other side"
+    assert_close(system.closure_residual(run.q)[:, 0], np.zeros(len(run.t)), 1e-11, "contact")
+    speed = np.hypot(run.qd[:, 0], run.qd[:, 1])
+    assert_close(np.abs(run.qd[:, 2]) * 0.06, speed, 1e-9, "speed of the center of a rolling disc")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["point_on_curve", "roller_on_curve", "face_on_curve", "curve_on_curve"])
+@pytest.mark.parametrize(
+    "kind", ["point_on_curve", "roller_on_curve", "rolling_on_curve", "face_on_curve", "curve_on_curve"]
+)
 def test_random_trees_with_cams_agree_with_dense_matrices(kind):
     """Compare accelerations with those of dense equations, and the power of the contact with zero."""
     tree = random_mechanism(("revolute", "prismatic", "spherical", "revolute"), (-1, 0, -1, 2), 7)

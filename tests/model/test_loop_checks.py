@@ -26,6 +26,7 @@ OWN = {
     "rolling_rollers": {"axis2": (0.2, 1.1, -0.3), "radius": 0.31, "angle": 0.7},
     "point_on_curve": {"curve": Curve.circle(0.2)},
     "roller_on_curve": {"curve": Curve.circle(0.2), "radius": 0.03},
+    "rolling_on_curve": {"curve": Curve.circle(0.2), "radius": 0.03},
     "face_on_curve": {"curve": Curve.circle(0.2), "axis2": (0.2, 1.1, -0.3)},
     "curve_on_curve": {"curve": Curve.circle(0.2), "curve_b": Curve.ellipse(0.1, 0.2)},
     "knife_edge": {"axis2": (0.2, 1.1, -0.3)},

@@ -64,6 +64,7 @@ KINDS: dict[str, LoopKind] = {
     "rolling_rollers": LoopKind((rollers,), ("axis", "axis2", "radius", "angle"), joint=False, aligned=False),
     "point_on_curve": LoopKind((higher_pairs.point,), ("axis", "curve"), joint=False, balls=(1,), aligned=False),
     "roller_on_curve": LoopKind((higher_pairs.roller,), ("axis", "curve", "radius"), joint=False, aligned=False),
+    "rolling_on_curve": LoopKind((higher_pairs.rolling,), ("axis", "curve", "radius"), joint=False, aligned=False),
     "face_on_curve": LoopKind((higher_pairs.face,), ("axis", "axis2", "curve"), joint=False, aligned=False),
     "curve_on_curve": LoopKind((higher_pairs.curves,), ("axis", "curve", "curve_b"), joint=False, aligned=False),
     "knife_edge": LoopKind((blade,), ("axis", "axis2"), joint=False, aligned=False),

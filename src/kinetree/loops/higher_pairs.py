@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..algebra.scalars import Scalar, sqrt, where
-from ..algebra.vectors import Vector, add, cross, times, transpose
+from ..algebra.vectors import ZERO, Vector, add, cross, times, transpose
 from ..joints._common import axes_with_z, unit
 from .blocks import Equation
 from .curves import ROUNDS, Pair, Place, best, chosen, pieces
@@ -23,16 +23,30 @@ divides: beyond the center of curvature, it would leave the foot point."""
 
 def point(loop, r, R, w, v) -> list[Equation]:
     """Keep the origin of b on a curve."""
-    return [_beside(loop, r, v, 0.0)]
+    return [_beside(loop, r, v, 0.0)[0]]
 
 
 def roller(loop, r, R, w, v) -> list[Equation]:
     """Keep a roller about the origin of b in contact with a curve, on its right-hand side."""
-    return [_beside(loop, r, v, loop.radius)]
+    return [_beside(loop, r, v, loop.radius)[0]]
 
 
-def _beside(loop: Any, r, v, radius: Scalar) -> Equation:
+def rolling(loop, r, R, w, v) -> list[Equation]:
+    """Let a roller that is fixed to b roll on a curve: its point at the contact is at rest relative to the curve.
+
+    That point is at p = -radius n from the origin of b. Along the tangent t, which is n turned by a right angle, the
+    direction of the equation is [p x t; t], and p x t = -radius z does not change.
+    """
+    touching, normal, turning = _beside(loop, r, v, loop.radius)
+    t, dt = (-normal[1], normal[0], 0.0), (-turning[1], turning[0], 0.0)
+    n = (0.0, 0.0, -loop.radius)
+    return [touching, Equation("rolling", "m", 0.0, n, t, ZERO, dt, holonomic=False)]
+
+
+def _beside(loop: Any, r, v, radius: Scalar) -> tuple[Equation, Pair, Pair]:
     """Keep the origin of b at a distance from a curve, on its right-hand side: the outside of one that is left-handed.
+
+    Returns the equation, the normal at the contact, and its rate.
 
     At the foot point s, (r - c) . c' = 0, the distance is (r - c) . n with the normal n.
     """
@@ -51,7 +65,8 @@ def _beside(loop: Any, r, v, radius: Scalar) -> Equation:
     normal, turning = _normal(p)
     rate = _dot((v[0], v[1]), p.d) / (_square(p.d) - _dot(away, p.dd))
     gap = _dot(away, normal)
-    return Equation("distance", "m", gap - radius, f=_flat(normal), df=_flat(_times(rate, turning)))
+    changing = _times(rate, turning)
+    return Equation("distance", "m", gap - radius, f=_flat(normal), df=_flat(changing)), normal, changing
 
 
 def face(loop, r, R, w, v) -> list[Equation]:
