@@ -66,6 +66,19 @@ def closed_forms() -> dict[str, dict[int, float]]:
         "stanford_arm": {0: np.hypot(0.9, 0.1), 1: 11.3796 + 6.1 * G * 0.2, 3: 2 * G * 0.7 * np.sin(60 * DEG)},
         "double_pendulum": {0: 0.4 * G * 0.125, 1: 0.4 * 0.25**2 / 3, 3: G * (0.5 * 0.15 + 0.4 * 0.425)},
         "biped_on_one_foot": {0: 0.5 * (np.cos(12 * DEG) + np.cos(30 * DEG))},
+        "branching_tree": {
+            0: 3.0, 1: 0.05, 2: G * (0.4 * 0.05 + 0.2 * (0.125 + 0.175 + 0.075)),
+            3: 0.2 * (0.05**2 / 12 + 0.025 * 0.075),
+        },
+        "two_links_by_hand": {
+            0: 0.3 * np.cos(30 * DEG), 1: 0.4 * 0.25**2 / 3, 2: 0.5 * 0.09 / 3 + 0.4 * 0.09 / 4, 3: 0.06,
+            4: -G * (0.245 - 2.8 * 0.05) / 0.024,
+        },
+        "equimomental_points": {
+            0: 2.512 / 7, 1: np.sqrt(7 / 24), 2: 2.512 * (2 / 3 + 0.02**2 / 8), 3: 2.512 * G / 2,
+        },
+        "spatial_operators": {0: 5.0},
+        "seven_steps_of_charmie": {0: 7.8, 1: 0.1},
         "hanging_rope": {0: 0.75 * G, 2: np.sqrt(G * 0.3), 3: 1e6 * rope_pivot},
     }
 
@@ -97,6 +110,22 @@ def test_a_four_bar_s_answers_are_those_of_other_routes():
     assert_close(rate, qd[1], 1e-9, "rate of the output link")
     assert_close(torque, held, 1e-9, "torque of the crank")
     assert_close(fall, -held / inertia, 1e-6, "acceleration at release")
+
+
+@pytest.mark.slow
+def test_multipliers_by_hand_are_the_loads_of_the_pin():
+    """Compare with the torque and the force in the pin by actuated inverse dynamics, and with the law of cosines."""
+    bars, still = kt.load("four_bar"), np.zeros(3)
+    ratio, along, torque, force, sine = (float(x) for x in answers(find("four_bar_multipliers"), bars) if x is not None)
+    q = bars.assemble(hold={"crank": 60 * DEG})
+    rates = bars.consistent_speeds(q, {"crank": 1.0})
+    held = bars.actuation(q, still, still, actuated=["crank"])
+    assert_close(ratio, rates[2] / rates[1], 1e-9, "ratio of rates")
+    assert_close([along, force], [held.multipliers[0], np.hypot(*held.multipliers[:2])], 1e-9, "force in the pin")
+    q = bars.assemble(hold={"crank": 120 * DEG})
+    assert_close(torque, bars.inverse_dynamics(q, still, still, actuated=["crank"])[0], 1e-9, "torque at 120 degrees")
+    cosine = 1 - (0.0895 + 0.038) ** 2 / (2 * 0.1152**2)
+    assert_close(sine, np.sqrt(1 - cosine**2), 1e-9, "transmission angle")
 
 
 @pytest.mark.slow

@@ -18,12 +18,18 @@ _FOLDER = Path(__file__).parent
 ORDER = (
     "pendulum",
     "planar_arms",
+    "two_links_by_hand",
     "dh_frames",
     "stanford_arm",
+    "spatial_operators",
+    "branching_tree",
     "four_bar_linkage",
+    "four_bar_multipliers",
     "double_pendulum",
+    "equimomental_points",
     "biped_on_one_foot",
     "hanging_rope",
+    "seven_steps_of_charmie",
 )
 """The names of the lessons, in the order in which they build on each other."""
 

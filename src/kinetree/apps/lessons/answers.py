@@ -14,6 +14,7 @@ import numpy as np
 from ...algebra.arrays import Numbers
 from ...dynamics import ALGORITHMS
 from ...model.axes import axis_labels
+from ...model.mechanism import resolve_parts
 from ...simulation.simulate import simulate
 from ...system import System
 from .reading import Lesson, Question, evaluate_formula
@@ -85,6 +86,8 @@ def functions(system: System) -> dict[str, Any]:
         **{p.name: float(p.value) for p in system.mechanism.free_parameters},
         **{name: called(name, inputs) for name, inputs in CALLED.items()},
         **{name: recursion(name, outputs) for name, (_, outputs) in RECURSIONS.items()},
+        "closure_jacobian": lambda q: system.closure_jacobian(q, **more),
+        **{part: _part_of_bodies(system, part) for part in ("mass", "com", "inertia")},
         "pose": lambda q, frame: system.pose(q, frame, **more),
         "jacobian": lambda q, frame: system.jacobian(q, frame, **more),
         "closed": lambda q, joint: _close_loops(system, q, joint),
@@ -98,6 +101,13 @@ def functions(system: System) -> dict[str, Any]:
         "parting": lambda a, b, apart: float(a.t[np.argmax(np.linalg.norm(a.q - b.q, axis=1) > apart)]),
         "energy": lambda m, t: float(np.interp(t, m.t, m.energy)),
     }
+
+
+def _part_of_bodies(system: System, part: str) -> Callable[[str], Any]:
+    """Return the function of a body's name that returns its mass, center of mass or inertia."""
+    values = system.mechanism.values()
+    bodies = {body.name: resolve_parts(body, values) for body in system.mechanism.bodies}
+    return lambda name: np.array(getattr(bodies[name], part), dtype=float)
 
 
 def _index(system: System, label: str) -> int:

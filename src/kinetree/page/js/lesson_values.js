@@ -19,6 +19,7 @@ const CALLED = [
   "center_of_mass",
   "momentum",
   "twists",
+  "closure_jacobian",
 ];
 const RECURSIONS = ["inverse_recursion", "forward_recursion"]; // a formula names one of their outputs last
 
@@ -27,6 +28,7 @@ export function namesOf(app) {
   const { kernel, model } = app;
   const frames = movingFrames(model);
   const frame = (name) => frames.find((f) => f.name === name);
+  const body = (name) => model.bodies.find((b) => b.name === name);
   const coordinate = (label) => model.coordinates.findIndex((c) => c.label === label);
   const named = (f, given) => {
     const names = kernel.functions[f].metadata.inputs.map((input) => input.name);
@@ -51,6 +53,9 @@ export function namesOf(app) {
     ...Object.fromEntries(model.parameters.map(({ name }, k) => [name, kernel.parameters[k]])),
     ...Object.fromEntries(CALLED.map((f) => [f, single(f)])),
     ...Object.fromEntries(RECURSIONS.map((f) => [f, several(f)])),
+    mass: (name) => body(name).mass,
+    com: (name) => body(name).com,
+    inertia: (name) => body(name).inertia,
     pose: (q, name) => ({ data: framePose(kernel, q, frame(name)), shape: [4, 4] }),
     jacobian: (q, name) => ({ data: frameJacobian(kernel, q, frame(name)), shape: [6, model.nv] }),
     closed: (q, joint) => kernel.close(q, { held: [model.coordinates[coordinate(joint)].velocity] }).q,
