@@ -10,7 +10,8 @@ from PIL import Image
 import kinetree as kt
 from closed_form_runs import batch, swinging
 from kinetree.plots import animation
-from kinetree.plots.animation import even_frames, floor_cell, snapshot
+from kinetree.plots.animation import snapshot
+from kinetree.plots.camera import even_frames, floor_cell
 from kinetree.results import Trajectory
 from tolerance import assert_close
 

@@ -1,3 +1,3 @@
 """Helpers that any layer may use: checks of numbers, atomic files, optional packages, progress; and the version."""
 
-VERSION = __version__ = "0.1.0"
+VERSION = __version__ = "1.0.0"

@@ -18,10 +18,13 @@ def optional(package: str, purpose: str, extra: str = "results") -> ModuleType:
     try:
         return importlib.import_module(package)
     except ImportError:
-        name = package.partition(".")[0]
-        raise InputError(
-            f"{purpose} need the package {name}, which is not installed; pip install 'kinetree[{extra}]'"
-        ) from None
+        raise missing(package, purpose, extra) from None
+
+
+def missing(package: str, purpose: str, extra: str) -> InputError:
+    """Return the error that names an optional package and the command to install it."""
+    name = package.partition(".")[0]
+    return InputError(f"{purpose} need the package {name}, which is not installed; pip install 'kinetree[{extra}]'")
 
 
 # --- Libraries of arrays that may be missing, imported by the functions that need them ---

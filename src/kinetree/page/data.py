@@ -19,10 +19,8 @@ from ..formats.urdf_writer import urdf_template
 from ..model.axes import axis_labels, axis_names, rate_unit
 from ..model.mechanism import Mechanism, resolve_parts
 from ..model.parts import Joint, Placement, Shape
-from ..plots.animation import even_frames, finite, floor_cell
-from ..plots.camera import FIELD, fit
-from ..plots.figures import COLORS
-from ..plots.links import Rod, between_points
+from ..plots.camera import FIELD, even_frames, finite, fit, floor_cell
+from ..plots.links import COLORS, Rod, between_points
 from ..plots.meshes import MARKS, join_meshes, solid
 from ..plots.skeleton import Scene, scene
 from ..results.columns import EFFORTS

@@ -17,7 +17,7 @@ from ..model.beams import Beam
 from ..model.free_beams import FreeBeam
 from ..model.mechanism import resolve_parts
 from ..model.parts import Placement
-from ..plots.animation import finite
+from ..plots.camera import finite
 from ..reports.loads import drive_efforts, reactions
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def _positions_and_quaternions(poses: Numbers) -> Numbers:
 
     if poses.shape[1] == 0:
         return np.zeros((*poses.shape[:2], 7))
-    turns = Rotation.from_matrix(poses[..., :3, :3].reshape(-1, 3, 3)).as_quat().reshape(*poses.shape[:2], 4)
+    matrices = np.array(poses[..., :3, :3])  # a copy: SciPy before 1.17 refuses arrays that are read-only
+    turns = Rotation.from_matrix(matrices.reshape(-1, 3, 3)).as_quat().reshape(*poses.shape[:2], 4)
     steps = np.where((turns[1:] * turns[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
     sides = np.cumprod(np.concatenate([np.ones((1, poses.shape[1])), steps]), axis=0)
     return np.concatenate([poses[..., :3, 3], turns * sides[..., None]], axis=-1)

@@ -15,7 +15,6 @@ from .._support.atomic import replacing
 from ..analysis.modes import mode_motion
 from ..errors import InputError
 from ..formats import SUFFIXES
-from ..plots.animation import animate
 from ..results.trajectory import Trajectory
 from ..system import System
 from .data import LARGEST, run_data, system_data, without_read_table
@@ -213,6 +212,8 @@ def mode_animation(modes: Modes, k: int = 1, path: str | Path = "mode.gif", **op
     """Write a mode as an animation, .gif or .mp4; options are those of `run` and of `animate`."""
     motion, others = _split(options)
     once: dict[str, Any] = {"periods": 1} | motion
+    from ..plots.animation import animate
+
     return animate(mode_run(modes, k, **once), path, **others)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._support.atomic import replacing
 from ..algebra.arrays import Numbers
 from ..errors import InputError
-from .camera import Camera, fit
+from .camera import Camera, even_frames, fit, floor_cell
 from .figures import _figure, _style, save_picture
 from .links import Rod, at
 from .meshes import Mesh, cylinder, join_meshes, solid, sphere
@@ -21,37 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.animation import AbstractMovieWriter
 
     from ..results.trajectory import Trajectory
-
-
-# --- The frames of an animation: poses at equidistant times, up to the last finite sample of the run ---
-
-MOST = 20_000
-"""The most frames of one animation, to bound its memory and the size of its file."""
-
-
-def finite(run: Trajectory) -> Trajectory:
-    """Return a single run up to its last finite sample."""
-    good = np.isfinite(run.q).all(axis=-1) & np.isfinite(run.qd).all(axis=-1)
-    count = len(run) if good.all() else int(np.argmin(good))
-    if not count:
-        raise InputError("the run has no sample with finite numbers to draw")
-    return run if count == len(run) else run[:count]
-
-
-def even_frames(run: Trajectory, fps: float, speed: float = 1.0) -> tuple[Numbers, Numbers]:
-    """Return times [n] and poses [n, nb, 4, 4] of a single run, for frames per second and the speed of the replay."""
-    if run.shape:
-        raise InputError(f"the batch has shape {run.shape}; choose one of its runs with run(i) to draw it")
-    if not (0 < fps <= 1000 and 0 < speed < np.inf):
-        raise InputError(f"fps is {fps} and speed {speed}; expected up to 1000 frames per second, and a speed above 0")
-    run = finite(run)
-    span = float(run.t[-1] - run.t[0])
-    frames = int(np.floor(span * fps / speed + 1e-9)) + 1
-    if frames > MOST:
-        raise InputError(f"{frames} frames are too many for one animation; lower fps, raise speed or draw a slice")
-    times = np.minimum(run.t[0] + np.arange(frames) * (speed / fps), run.t[-1])
-    return times, np.asarray(run.at(times)["poses"])
-
 
 PAPER, LINES, SHADOW = "#ffffff", "#dfe3e8", "#d5d9df"
 LIGHT = np.array([-0.35, 0.45, 0.82])
@@ -227,9 +196,3 @@ def floor_lines(camera: Camera, floor: float, size: float) -> Numbers:
     one = np.stack([np.stack([across, -edge], axis=1), np.stack([across, edge], axis=1)], axis=1) + middle
     other = np.stack([np.stack([-edge, across], axis=1), np.stack([edge, across], axis=1)], axis=1) + middle
     return np.concatenate([one, other]) @ camera.axes[:2] + floor * camera.axes[2]
-
-
-def floor_cell(size: float) -> float:
-    """Return the edge of a square of the floor [m]: 1, 2 or 5 times a power of ten, about a fifth of the size."""
-    power = 10.0 ** np.floor(np.log10(size / 5.0))
-    return float(max(k for k in (1.0, 2.0, 5.0) if k * power <= size / 5.0 * (1 + 1e-9)) * power)

@@ -1,14 +1,19 @@
-"""The camera: a viewpoint on a sphere about a target, chosen to show a whole motion."""
+"""The camera, a viewpoint on a sphere about a target that shows a whole motion, and the frames that it takes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import atan2, cos, radians, sin
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..algebra.arrays import Numbers
+from ..errors import InputError
 from .skeleton import Scene
+
+if TYPE_CHECKING:
+    from ..results.trajectory import Trajectory
 
 FIELD = radians(32.0)
 """The vertical angle of view [rad], narrow enough for little distortion by perspective."""
@@ -142,3 +147,39 @@ def _azimuth(points: Numbers, axes: Numbers) -> float:
         return radians(-60.0)
     normal = directions[:, 0] * (1.0 if directions[1, 0] < 0 else -1.0)  # of the vertical plane of motion
     return atan2(normal[1], normal[0]) + radians(24.0)
+
+
+def floor_cell(size: float) -> float:
+    """Return the edge of a square of the floor [m]: 1, 2 or 5 times a power of ten, about a fifth of the size."""
+    power = 10.0 ** np.floor(np.log10(size / 5.0))
+    return float(max(k for k in (1.0, 2.0, 5.0) if k * power <= size / 5.0 * (1 + 1e-9)) * power)
+
+
+# --- The frames of an animation: poses at equidistant times, up to the last finite sample of the run ---
+
+MOST = 20_000
+"""The most frames of one animation, to bound its memory and the size of its file."""
+
+
+def finite(run: Trajectory) -> Trajectory:
+    """Return a single run up to its last finite sample."""
+    good = np.isfinite(run.q).all(axis=-1) & np.isfinite(run.qd).all(axis=-1)
+    count = len(run) if good.all() else int(np.argmin(good))
+    if not count:
+        raise InputError("the run has no sample with finite numbers to draw")
+    return run if count == len(run) else run[:count]
+
+
+def even_frames(run: Trajectory, fps: float, speed: float = 1.0) -> tuple[Numbers, Numbers]:
+    """Return times [n] and poses [n, nb, 4, 4] of a single run, for frames per second and the speed of the replay."""
+    if run.shape:
+        raise InputError(f"the batch has shape {run.shape}; choose one of its runs with run(i) to draw it")
+    if not (0 < fps <= 1000 and 0 < speed < np.inf):
+        raise InputError(f"fps is {fps} and speed {speed}; expected up to 1000 frames per second, and a speed above 0")
+    run = finite(run)
+    span = float(run.t[-1] - run.t[0])
+    frames = int(np.floor(span * fps / speed + 1e-9)) + 1
+    if frames > MOST:
+        raise InputError(f"{frames} frames are too many for one animation; lower fps, raise speed or draw a slice")
+    times = np.minimum(run.t[0] + np.arange(frames) * (speed / fps), run.t[-1])
+    return times, np.asarray(run.at(times)["poses"])

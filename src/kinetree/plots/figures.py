@@ -13,19 +13,24 @@ from pathlib import Path
 from typing import Any, Literal, cast
 from weakref import ref
 
-import matplotlib
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from .._support.atomic import replacing
+from .._support.optional import missing
 from ..errors import InputError
+from .links import COLORS
+
+try:
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+except ImportError:
+    raise missing("matplotlib", "Figures", "plots") from None
 
 INK = "#1f3a5f"
-COLORS = ("#1f3a5f", "#c8553d", "#3a7d44", "#8d6a9f", "#b8860b", "#4a8fb0", "#6b6b6b", "#a03060")
-"""Colors of curves in one panel, distinct also in gray and for color-blind readers; each has its own dash pattern."""
 DASHES = ("-", "--", "-.", ":")
+"""Dash patterns of the curves in one panel, one after the other, beside their COLORS."""
 ROUNDING = 1e-9
 """Variation, relative to comparable quantities, below which a curve is drawn as constant."""
 
@@ -138,8 +143,6 @@ def _prefix(peak: float) -> tuple[float, str]:
 
 
 def _style() -> AbstractContextManager[Any]:
-    import matplotlib
-
     return matplotlib.rc_context(cast(Any, STYLE))
 
 

@@ -18,6 +18,8 @@ from .meshes import Mesh
 
 Point = tuple[float, float, float]
 
+COLORS = ("#1f3a5f", "#c8553d", "#3a7d44", "#8d6a9f", "#b8860b", "#4a8fb0", "#6b6b6b", "#a03060")
+"""Colors of bodies and of curves in one panel, distinct also in gray and for color-blind readers."""
 GREY = "#8a8f98"
 DARK = "#3c4350"
 ORIGIN = (0.0, 0.0, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,6 @@ from ..errors import KinetreeError
 from ..results.frames import summary_lines
 from ..results.trajectory import Trajectory
 from ..system import System
-from .animation import PAPER, _Stage
-from .figures import _style
 from .skeleton import scene
 
 if TYPE_CHECKING:
@@ -66,9 +65,12 @@ def _first_position(system: System) -> Trajectory:
 
 
 def _picture(make: Any, bodies: int) -> str:
-    """Return an image as an HTML element, or "" if there are no bodies or too many to draw."""
-    if not 0 < bodies <= MOST_BODIES:
+    """Return an image as an HTML element, or "" if there are no bodies, too many to draw, or no matplotlib."""
+    if not 0 < bodies <= MOST_BODIES or find_spec("matplotlib") is None:
         return ""
+    from .animation import PAPER, _Stage
+    from .figures import _style
+
     try:
         still = make()
         poses = np.asarray(still["poses"])

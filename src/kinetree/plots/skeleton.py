@@ -20,8 +20,7 @@ from ..model.parameters import plain_number
 from ..model.parts import GROUND, Body, Joint, Shape
 from . import links, meshes, shells
 from . import links as force_elements
-from .figures import COLORS
-from .links import GREY, ORIGIN, Cut, Rod, rgb
+from .links import COLORS, GREY, ORIGIN, Cut, Rod, rgb
 from .meshes import Mesh
 
 if TYPE_CHECKING:

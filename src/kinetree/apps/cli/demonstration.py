@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...page.writer import replay
-from ...plots import figures
 from ..demo import START, Demo, kuka_motion, tracking_errors
 from .console import heading, make_table, print_table
 
@@ -30,6 +30,8 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     heading(console, "Figures, and pages that replay the runs in a browser")
     for file in files:
         console.print(str(file), soft_wrap=True)
+    if not _can_draw():
+        console.print("Figures need the package matplotlib: pip install 'kinetree[plots]'", markup=False)
     console.print()
     console.print("All agreements hold." if demo.holds else "A CHECK FAILS: see above.", style="bold")
 
@@ -101,11 +103,28 @@ def _print_speed(console: Console, demo: Demo) -> None:
 
 
 def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
-    """Draw the torques of the three arms and the three runs, write pages that replay the runs, and return the files.
+    """Draw the figures, where matplotlib is installed, write pages that replay the runs, and return the files."""
+    drawn = (*draw_torques(demo, folder), *draw_runs(demo, folder)) if _can_draw() else ()
+    return (
+        *drawn,
+        replay(demo.fall, folder / "stanford_fall.html", title="Stanford arm: free fall"),
+        replay(demo.tracking, folder / "kuka_tracking.html", title="KUKA LWR 4+: computed torque"),
+        replay(demo.bars, folder / "four_bar.html", title="Four-bar: free motion"),
+    )
+
+
+def _can_draw() -> bool:
+    return find_spec("matplotlib") is not None
+
+
+def draw_torques(demo: Demo, folder: Path) -> tuple[Path, ...]:
+    """Draw the torques of the three arms, and return the files.
 
     They are figure 8 of [Saha1999] and 5 of [Saha2013]; figure 5 of [Wolinski2015], with all joints and their common
     motion; and figure 5 of [Saha1999].
     """
+    from ...plots import figures
+
     stanford, kuka, planar = demo.stanford, demo.kuka, demo.planar
     return (
         figures.panels(
@@ -134,12 +153,13 @@ def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
             label="torque  [N m]",
             heading="Planar 3R arm: torques, each joint rotating by 180 degrees",
         ),
-        *draw_runs(demo, folder),
     )
 
 
 def draw_runs(demo: Demo, folder: Path) -> tuple[Path, ...]:
-    """Draw the fall with its energies, the errors under control and the four-bar, and write a page for each run."""
+    """Draw the fall with its energies, the errors under control and the four-bar, and return the files."""
+    from ...plots import figures
+
     fall, tracking, bars = demo.fall, demo.tracking, demo.bars
     energies = ("energy", "kinetic_energy", "potential_energy")
     return (
@@ -169,7 +189,4 @@ def draw_runs(demo: Demo, folder: Path) -> tuple[Path, ...]:
             units=["rad"] * 3 + ["N"],
             heading="Four-bar: free motion with the loop closed",
         ),
-        replay(fall, folder / "stanford_fall.html", title="Stanford arm: free fall"),
-        replay(tracking, folder / "kuka_tracking.html", title="KUKA LWR 4+: computed torque"),
-        replay(bars, folder / "four_bar.html", title="Four-bar: free motion"),
     )

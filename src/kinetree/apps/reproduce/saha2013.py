@@ -14,7 +14,6 @@ from ...dynamics.forward import forward_dynamics
 from ...dynamics.inverse import inverse_dynamics
 from ...loading import load
 from ...model.mechanism import Mechanism
-from ...plots.figures import COLORS, DASHES, _figure, _save, _style
 from ...system import System
 from . import stanford
 from .entry import Check, Entry, Outcome, Source, write_csv
@@ -369,6 +368,8 @@ def counts(
     columns: int = 2,
 ) -> Path:
     """Draw curves by name over `sizes`, one panel per title and all with the same legend; return the file."""
+    from ...plots.figures import COLORS, DASHES, _figure, _save, _style
+
     rows = -(-len(panels) // columns)
     with _style():
         figure = _figure((3.4 * columns, 2.7 * rows + 1.2))

@@ -16,7 +16,7 @@ from ....model.mechanism import resolve_parts
 from ....model.parts import GROUND, Placement
 from ....page.kernel import last_frame
 from ....page.run import run_frames
-from ....plots.animation import MOST, even_frames
+from ....plots.camera import MOST, even_frames
 from ....simulation.acting.controllers import PD, TorqueFunction
 from ....simulation.acting.references import Hold
 from ....simulation.options import RunOptions
