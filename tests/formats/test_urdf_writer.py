@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.algebra.rotations import from_rpy, rpy_of
+from kinetree.algebra.rotations import about, from_rpy, rpy_of
+from kinetree.algebra.vectors import matmul
 from kinetree.formats.urdf import read_urdf_text
 from kinetree.formats.urdf_writer import urdf_template, write_urdf
 from kinetree.loading import write
@@ -66,7 +67,7 @@ def test_loops_of_urdf_are_read():
     merged, _ = read_urdf_text(text)
     assert [(x.kind, x.body_a, x.body_b) for x in merged.loops] == [(x.kind, x.body_a, x.body_b) for x in bars.loops]
     for old, new, message in (
-        ('type="continuous">\n    <link1', 'type="cam">\n    <link1', "no type of loop joints 'cam'"),
+        ('type="continuous">\n    <link1', 'type="cam">\n    <link1', "no type of loop_joint 'cam'"),
         ('link1 link="', 'link1 link="no', "no link 'no"),
         ("<link2 ", "<link3 ", "has no <link2>"),
     ):
@@ -76,6 +77,61 @@ def test_loops_of_urdf_are_read():
     within = re.sub(r'<link2 link="[^"]*"', '<link2 link="' + merged.loops[0].body_a + '"', text)
     with pytest.raises(kt.ModelError, match="both its ends are on"):
         read_urdf_text(within)
+
+
+INERTIAL = (
+    '<inertial><mass value="1.3"/><inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" iyz="0" ixz="0"/></inertial></link>'
+)
+LOOP = f"""<robot name="r"><link name="base"/><link name="a">{INERTIAL}<link name="b">{INERTIAL}
+<joint name="ja" type="floating"><parent link="base"/><child link="a"/></joint>
+<joint name="jb" type="floating"><parent link="base"/><child link="b"/></joint>
+{{}}</robot>"""
+PLACES = (
+    kt.Placement((0.3, -0.2, 0.5), from_rpy(0.1, 0.2, 0.3)),
+    kt.Placement((0.7, 0.1, -0.4), from_rpy(0.2, 0.0, 1.1)),
+)
+AXIS, ACROSS = (0.6, 0.0, 0.8), (0.0, 1.0, 0.0)
+
+
+FREE = ["revolute", "cylindrical", "universal", "spherical"]
+"""The kinds of loops that leave the angle about the axis of the child's frame open."""
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [("constraint", kind) for kind in (*FREE, "prismatic", "fixed")]
+    + [("turned", kind) for kind in FREE]
+    + [("loop", kind) for kind in ("revolute", "spherical", "prismatic", "fixed")],
+)
+def test_proposed_loops_of_urdf_are_read(form, kind):
+    """Read <constraint> with an axis at each end, also in a turned frame, and <loop>, as the loops that they mean."""
+    a, b = PLACES
+    at, angles = "0.7 0.1 -0.4", b.rotation
+    last = ACROSS if kind == "universal" else AXIS
+    if form == "turned":  # by a quarter about z, and the axis is given in that frame
+        angles, last = matmul(b.rotation, about(2, np.pi / 2).matrix()), (last[1], -last[0], last[2])
+    ends = [
+        'xyz="0.3 -0.2 0.5" rpy="0.1 0.2 0.3"',
+        f'xyz="{at}" rpy="{" ".join(map(repr, map(float, rpy_of(angles))))}"',
+    ]
+    axes = f'<parent_axis xyz="0.6 0 0.8"/><child_axis xyz="{" ".join(map(str, last))}"/>'
+    origins = f"<parent_origin {ends[0]}/><child_origin {ends[1]}/>"
+    text = f'<constraint name="c" type="{kind}"><parent link="a"/><child link="b"/>{origins}{axes}</constraint>'
+    if form == "loop":
+        one, two = (f'link="{link}"><origin {end}/>' for link, end in zip("ab", ends, strict=True))
+        links = f"<predecessor {one}</predecessor><successor {two}</successor>"
+        text = f'<loop name="c" type="{kind}">{links}<axis xyz="0.6 0 0.8"/></loop>'
+    found = kt.System(read_urdf_text(LOOP.format(text))[0])
+    given = {} if kind in ("spherical", "fixed") else {"axis": AXIS}
+    given |= {"axis2": ACROSS} if kind == "universal" else {}
+    expected = kt.System(replace(found.mechanism, loops=(kt.Loop("c", kind, "a", "b", a, b, **given),)))
+    q, _ = expected.random_state(3)
+    for closed in (expected, found):
+        assert_close(closed.closure_residual(q), np.zeros(len(closed.closure_residual(q))), 1e-9, "closed")
+    J, theirs = expected.closure_jacobian(q), found.closure_jacobian(q)
+    assert_close(np.linalg.pinv(J) @ J, np.linalg.pinv(theirs) @ theirs, 1e-8, "the same directions")
+    with pytest.raises(kt.ModelError, match=f"no type of {'loop' if form == 'loop' else 'constraint'} 'cam'"):
+        read_urdf_text(LOOP.format(text.replace(f'type="{kind}"', 'type="cam"')))
 
 
 def test_names_and_templates(tmp_path):

@@ -14,7 +14,7 @@ from ..model.part_fields import MAX_NAME
 from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Loop, Shape
 from .merging import merge_fixed, move_loops
 from .report import Group, Report
-from .urdf_parts import read_couplings, read_joint, read_link, read_loop, read_materials
+from .urdf_parts import LOOP_TAGS, read_couplings, read_joint, read_link, read_loop, read_materials
 from .xml import EXPAND, Element, Source, parse_xml, read_bytes
 
 BASES = ("fixed", "free")
@@ -114,11 +114,11 @@ class _Parts:
 def _read_parts(source: Source, robot: Element, roots: Sequence[Path]) -> _Parts:
     if robot.tag != "robot":
         raise source.error(robot, "the root element is not <robot>", "give a URDF file")
-    source.rest(robot, ("name",), ("link", "joint", "loop_joint", "material"))
+    source.rest(robot, ("name",), ("link", "joint", *LOOP_TAGS, "material"))
     for what, count, most in (
         ("links", len(robot.all("link")), MAX_LINKS),
         ("joints", len(robot.all("joint")), MAX_LINKS),
-        ("loop joints", len(robot.all("loop_joint")), MAX_LOOPS),
+        ("loops", sum(len(robot.all(tag)) for tag in LOOP_TAGS), MAX_LOOPS),
         ("shapes", sum(len(link.children) for link in robot.all("link")), MAX_SHAPES + MAX_LINKS),
     ):
         if count > most:
@@ -145,11 +145,11 @@ def _read_parts(source: Source, robot: Element, roots: Sequence[Path]) -> _Parts
 
 def _read_loops(source: Source, robot: Element, links: dict[str, Element]) -> tuple[Loop, ...]:
     out = []
-    for name, element in _by_name(source, robot.all("loop_joint")).items():
+    for name, element in _by_name(source, [x for x in robot.children if x.tag in LOOP_TAGS]).items():
         loop = read_loop(source, element)
         for end in (loop.body_a, loop.body_b):
             if end not in links:
-                place = {"file": source.file, "line": element.line, "where": f"loop_joint {name!r}"}
+                place = {"file": source.file, "line": element.line, "where": f"{element.tag} {name!r}"}
                 raise unknown_name("link", end, links, **place)
         if loop.body_a == loop.body_b:
             raise source.error(element, f"both its ends are on {loop.body_a!r}", "give two links")

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..algebra.rotations import from_quaternion, from_rpy
 from ..algebra.vectors import IDENTITY, Matrix, Vector, from_moments, matmul, symmetric, to_moments, transpose
 from ..errors import ModelError, quote, unknown_name
+from ..joints._common import axes_with_z
 from ..model.parts import Body, Coupling, Joint, Limits, Loop, Placement, Shape
 from .report import Group
 from .xml import Element, Source, describe_element, mesh_file
@@ -127,7 +128,11 @@ def _child(source: Source, joint: Element, tag: str, type_: str, allowed: Sequen
 
 
 def _axis(source: Source, joint: Element, type_: str) -> Vector:
-    element = _child(source, joint, "axis", type_, (*ONE_AXIS, "planar"))
+    return _direction(source, _child(source, joint, "axis", type_, (*ONE_AXIS, "planar")))
+
+
+def _direction(source: Source, element: Element | None) -> Vector:
+    """Return the unit vector of an axis, by default along x."""
     if element is None:
         return (1.0, 0.0, 0.0)
     source.rest(element, ("xyz",))
@@ -188,25 +193,48 @@ LOOP_KINDS = {
     "spherical": "spherical",
     "fixed": "fixed",
 }
+LOOP_TAGS = {
+    "loop_joint": LOOP_KINDS,
+    "constraint": LOOP_KINDS | {"cylindrical": "cylindrical", "universal": "universal"},
+    "loop": LOOP_KINDS,
+}
+"""The elements that close loops, of several proposals to extend URDF, and the kinds of their types."""
 
 
 def read_loop(source: Source, element: Element) -> Loop:
-    """Return the loop of a <loop_joint>, with its ends in two links and its axis in the frame of the first."""
-    source.rest(element, ("name", "type"), ("link1", "link2", "axis", "limit", "dynamics"))
+    """Return the loop of a <loop_joint>, <constraint> or <loop>, with its ends in two links."""
+    tags = {"loop_joint": ("link1", "link2"), "constraint": ("parent", "child"), "loop": ("predecessor", "successor")}
+    ends, kinds = tags[element.tag], LOOP_TAGS[element.tag]
+    two_axes = ("parent_origin", "parent_axis", "child_origin", "child_axis")
+    source.rest(element, ("name", "type"), (*ends, *(two_axes if element.tag == "constraint" else ("axis",))))
     name, type_ = source.name(element), source.text(element, "type")
-    if type_ not in LOOP_KINDS:
-        place = {"file": source.file, "line": element.line, "where": f"loop_joint {name!r}"}
-        raise unknown_name("type of loop joints", type_[:80], LOOP_KINDS, **place)
-    for tag in ("limit", "dynamics"):
-        if lost := source.one(element, tag):
-            source.report.dropped(f"<{tag}> of the loop joint {name!r}", lost.line)
-    ends = []
-    for tag in ("link1", "link2"):
-        end = source.needed(element, tag)
-        source.rest(end, ("link", "xyz", "rpy"))
-        ends.append((source.name(end, "link"), placement_of(source, end)))
-    (one, a), (two, b) = ends
-    return Loop(name, LOOP_KINDS[type_], one, two, a, b, axis=_axis(source, element, type_))
+    if type_ not in kinds:
+        place = {"file": source.file, "line": element.line, "where": f"{element.tag} {name!r}"}
+        raise unknown_name(f"type of {element.tag}", type_[:80], kinds, **place)
+    (one, a), (two, b) = (_loop_end(source, element, end) for end in ends)
+    if element.tag != "constraint":
+        return Loop(name, kinds[type_], one, two, a, b, axis=_axis(source, element, type_))
+    # an axis at each end: frame b is rotated such that the axes of the loop are the given ones
+    first, last = (_direction(source, source.one(element, f"{end}_axis")) for end in ends)
+    across = None
+    if type_ == "universal":
+        across = transpose(axes_with_z(first))[0]  # any direction across the first axis: b has no other one
+    own = first if across is None else across
+    if own != last:
+        turn = matmul(axes_with_z(last), transpose(axes_with_z(own)))
+        b = Placement(b.translation, matmul(b.rotation, turn))
+    return Loop(name, kinds[type_], one, two, a, b, axis=first, axis2=across)
+
+
+def _loop_end(source: Source, loop: Element, tag: str) -> tuple[str, Placement]:
+    """Return the link of an end of a loop and the placement there, which each proposal has in another place."""
+    end = source.needed(loop, tag)
+    source.rest(end, ("link", "xyz", "rpy"), ("origin",))
+    if loop.tag == "constraint":
+        origin = source.one(loop, f"{tag}_origin")
+        return source.name(end, "link"), Placement() if origin is None else placement_of(source, origin)
+    inside = source.one(end, "origin")
+    return source.name(end, "link"), placement_of(source, end if inside is None else inside)
 
 
 def read_couplings(source: Source, mimics: Sequence[Mimic], joints: dict[str, Joint]) -> tuple[Coupling, ...]:
