@@ -223,6 +223,16 @@ def test_bodies_without_mass_are_refused():
         write_mjcf(light)
 
 
+@pytest.mark.parametrize("inertia", [(0.1, 0.2, 0.5), (-0.1, 0.2, 0.15)])
+def test_impossible_inertias_are_refused(inertia):
+    """Write principal moments that no body has, which MuJoCo would refuse, and read them with the remedy."""
+    arm = kt.load("planar_2r").mechanism
+    odd = replace(arm, bodies=(arm.bodies[0], replace(arm.bodies[1], inertia=(*inertia, 0.0, 0.0, 0.0))))
+    message = "MuJoCo takes none that is negative or above the sum of the others; give an inertia that a body can have"
+    with pytest.raises(ModelError, match=message):
+        write_mjcf(odd)
+
+
 def test_joints_of_massless_bodies_are_joints_of_the_next_body(tmp_path):
     """Write a chain with massless bodies between its joints, and find the motion of the body that has mass."""
     chain = random_mechanism(["revolute", "prismatic", "revolute", "revolute"], [-1, 0, 1, 2], 7)

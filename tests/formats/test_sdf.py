@@ -135,6 +135,9 @@ def test_what_is_not_read_is_reported():
     assert mechanism.gravity == (0.0, 0.0, -9.8) and "gravity is 9.8 m/s^2, SDF's own" in str(report)
     assert "<sensor name='s'> in <link name='base'>" in str(report)
     assert "<model name='second'>: the first model of the file is read" in str(report)
+    floating = PENDULUM.replace('<link name="rod">', '<link name="rod"><gravity>{}</gravity>')
+    assert "no weight" not in str(read_sdf_text(floating.format("true"))[1])
+    assert "link 'rod' has no weight in the file, and has one here" in str(read_sdf_text(floating.format("0"))[1])
     bare, report = read_sdf_text('<sdf><model name="m"><link name="x"/></model></sdf>', base="free")
     assert bare.bodies[0].mass == 1.0 and "it has SDF's 1 kg and 1 kg m^2" in str(report)
 

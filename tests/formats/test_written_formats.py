@@ -14,7 +14,7 @@ import everyday
 import kinetree as kt
 from kinetree import library
 from kinetree.joints import kind
-from kinetree.model import GROUND, Body, Coupling, ForceElement, Joint, Limits, Mechanism, Placement, Shape
+from kinetree.model import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, Mechanism, Placement, Shape
 from kinetree.model.checks import impossible_inertias
 from kinetree.model.mechanism import resolve_parts
 from public_robots import public_robots
@@ -363,3 +363,26 @@ def test_second_springs_and_couplings_of_a_joint_are_listed(tmp_path):
         if parts != "springs":
             assert f"coupling 'there', the second one of joint {two.name!r}" in str(report)
             assert [x.terms for x in again.couplings] == [((one.name, -0.5),)]
+
+
+def test_names_of_sdf_have_no_separators(tmp_path):
+    """Write names with "::", which separates models in SDF, and find the parts under other names, with the poses."""
+    arm = kt.load("planar_2r").mechanism
+    spots = (
+        Frame("hand::tip", arm.bodies[1].name, Placement((0.1, 0.2, 0.3))),
+        Frame("a::b", GROUND, Placement((1.0, 2.0, 3.0))),
+    )
+    report = kt.save(replace(arm, frames=spots), tmp_path / "a.sdf")
+    assert "frame 'hand::tip' is named 'hand_tip': SDF has another use for the name" in str(report)
+    again = kt.load(report)
+    q = [0.3, -0.4]
+    expected = np.array(kt.System(replace(arm, frames=spots)).pose(q, "hand::tip"))
+    assert_close(again.pose(q, "hand_tip"), expected, 1e-15, "pose")
+    assert_close(np.array(again.pose(q, "a_b"))[:3, 3], (1.0, 2.0, 3.0), 0.0, "frame of the ground")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES[1:])
+def test_a_mechanism_without_bodies_is_read_again(tmp_path, suffix):
+    """Write the ground alone."""
+    empty = kt.build_mechanism("empty", [], [])
+    assert kt.load(kt.save(empty, tmp_path / f"x{suffix}")).nv == 0

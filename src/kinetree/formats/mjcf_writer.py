@@ -278,10 +278,11 @@ def _inertial(indent: str, body: Body, joint: Joint, report: Report) -> Iterator
     xx, yy, zz, xy, yz, zx = moments
     principal = np.linalg.eigvalsh([[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]])
     excess = principal[2] - principal[0] - principal[1]
-    if excess > 1e-9 * principal[2] + LEAST:
+    if excess > 1e-9 * principal[2] + LEAST or principal[0] < -1e-9 * principal[2] - LEAST:
         text = ", ".join(f"{x:.4g}" for x in principal)
+        rule = "MuJoCo takes none that is negative or above the sum of the others"
         raise ModelError(
-            f"body {body.name!r} has principal moments of {text} kg m^2; MuJoCo takes none above the sum of the others",
+            f"body {body.name!r} has principal moments of {text} kg m^2; {rule}",
             remedy="give an inertia that a body can have, or write the mechanism as .toml",
         )
     rounding = 8.0 * np.finfo(float).eps * principal[2]

@@ -97,7 +97,10 @@ def _body(read: Frames, name: str) -> Body:
     """Return the body of a link; without <inertial> it has SDF's 1 kg and 1 kg m^2."""
     source, link = read.source, read.links[name]
     scope = name[: -len(source.name(link))]
-    source.rest(link, ("name",), ("pose", "inertial", "visual", "collision"))
+    source.rest(link, ("name",), ("pose", "inertial", "visual", "collision", "gravity"))
+    gravity = source.one(link, "gravity")
+    if gravity is not None and gravity.text.strip() not in ("true", "1"):
+        source.report.suspect(f"link {name!r} has no weight in the file, and has one here", gravity.line)
     shapes = tuple(s for e in link.children if e.tag in ("visual", "collision") if (s := _shape(read, e, scope, name)))
     inertial = source.one(link, "inertial")
     if inertial is None:
