@@ -101,6 +101,20 @@ def test_parameters_in_contacts() -> None:
     assert str(made.contacts[0].friction) == "mu"
 
 
+def test_places_of_contacts_may_be_free() -> None:
+    """Let a block fall on a corner whose place is a free parameter: it rests as with the number itself."""
+    place = Placement(translation=("0.1", "0", "-h"))
+    contact = Contact("c", "block", placement=place)
+    free = kt.System(mechanism(contact, parameters=[Parameter("h", 0.2, free=True)], gravity=(0, 0, -9.81)))
+    fixed = replace(contact, placement=Placement(translation=(0.1, 0.0, -0.3)))
+    given = {"duration": 0.3, "method": "moreau", "dt": 1e-3}
+    start = [0.0, 0.0, 0.35, 0.0, 0.0, 0.0, 1.0]
+    run = kt.simulate(free, start, parameters={"h": 0.3}, **given)
+    same = kt.simulate(kt.System(mechanism(fixed, gravity=(0, 0, -9.81))), start, **given)
+    assert same.contact_forces.max() > 0.0
+    np.testing.assert_allclose(run.q, same.q, atol=1e-12)
+
+
 def test_contacts_leave_other_hashes_unchanged() -> None:
     """Keep the hash of a mechanism without contacts, and the hash of its motion with them."""
     plain, touching = mechanism(), mechanism(Contact("c", "block"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.page.lengths import free_lengths, length_table, placements_program
+from kinetree.page.table import free_lengths, length_table, placements_program
 from tolerance import assert_close
 
 

@@ -18,9 +18,11 @@ import kinetree as kt
 from kinetree.algebra.vectors import from_moments
 from kinetree.analysis.loops.kinematics import LoopKinematics
 from kinetree.apps.lessons.reading import evaluate_formula, page_tree
+from kinetree.exporting.acting import coordinates
 from kinetree.formats.urdf_writer import write_urdf
 from kinetree.page.data import page_model, system_data
 from kinetree.page.file import pack
+from kinetree.page.ground import ground_of
 from wasm_hosts import NODE, needs_node
 
 FOLDER = Path(__file__).parent / "node"
@@ -197,6 +199,7 @@ def kernels() -> dict[str, Any]:
         "trees": [_tree(name) for name in ("stanford", "kuka_lwr4")],
         "loops": [_closed(x) for x in CLOSED],
         "findings": _findings(),
+        "grounds": [_carried(name, **given) for name, given in GROUNDS],
     }
 
 
@@ -222,6 +225,56 @@ def _tree(name: str) -> dict[str, Any]:
         "kinetic": float(arm.kinetic_energy(q, qd)), "potential": float(arm.potential_energy(q)),
         "inertias": np.diagonal(arm.inertia_matrix(q)).tolist(),
         "after": {"q": _plain(run.q[-1]), "qd": _plain(run.qd[-1])},
+    }  # fmt: skip
+
+
+GROUNDS = (
+    ("quadruped", {"gain": 90.0}),
+    ("hexapod", {}),
+    ("crate", {"friction": 0.4}),
+)
+"""Mechanisms on a ground: few contacts, with stiff drives of light legs; many; and contacts of a mechanism's own."""
+
+
+def _crate() -> kt.System:
+    """Return a crate with a ball under its lid, on a ground of its own."""
+    floor = kt.Surface("plane", placement=kt.Placement((0.1, 0.2, -0.3)))
+    shapes = (("box", (0.4, 0.3, 0.2), (0.0, 0.0, 0.0)), ("sphere", (0.07,), (0.05, 0.0, 0.15)))
+    crate = kt.Body("crate", 2.3, (0.02, -0.01, 0.03), (0.05, 0.06, 0.07, 0.001, 0.0, -0.002))
+    contacts = tuple(kt.Contact(x, "crate", x, s, kt.Placement(at), floor, friction=0.4) for x, s, at in shapes)
+    root = kt.Joint("root", "free", "ground", "crate")
+    return kt.System(kt.Mechanism("crate", (crate,), (root,), gravity=(0.0, 0.0, -9.81), contacts=contacts))
+
+
+def _carried(name: str, *, gain: float = 0.0, friction: float = 0.55) -> dict[str, Any]:
+    """Return a motion on the ground with its impulses, by the library with drives that act implicitly in a step."""
+    arm, dt, seconds = _crate() if name == "crate" else kt.load(name), 1e-3, 0.25
+    q = arm.neutral()
+    if name == "crate":
+        q[2] = -0.1
+    m, rng = arm.mechanism, np.random.default_rng(5)
+    ground = ground_of(arm, q)
+    qd = rng.normal(scale=0.3, size=arm.nv)
+    driven = sorted(coordinates(m))
+    k, c = gain * np.ones(len(driven)), 0.2 * gain * np.ones(len(driven))
+    goal = q[[coordinates(m)[v] for v in driven]] + 0.1
+    legs = [joint.name for joint in m.joints if joint.kind == "revolute"]
+    joints = tuple(
+        replace(j, armature=(dt * c[0] + dt * dt * k[0],)) if j.name in legs and gain else j for j in m.joints
+    )
+    soft = kt.System(replace(m, joints=joints, contacts=ground.contacts(m, friction)))
+    control = {"control": kt.PD(k, c, kt.Hold(goal.tolist()), joints=legs)} if gain else {}
+    run = kt.simulate(soft, q, qd, times=np.array([0.0, seconds]), method="moreau", dt=dt, **control)
+    still = np.zeros(arm.nv)
+    live = {"stiffness": still.copy(), "damping": still.copy(), "target": still.copy()}
+    for key, numbers in zip(live, (k, c, goal), strict=True):
+        live[key][driven] = numbers
+    assert np.abs(run["contact_forces"][-1]).max() > 1.0
+    return {
+        "name": name, "data": pack(system_data(arm, q=q)), "q": q.tolist(), "qd": qd.tolist(), "steps": 250, "dt": dt,
+        "friction": friction, "live": {key: x.tolist() for key, x in live.items()} if gain else {},
+        "after": {"q": _plain(run.q[-1]), "qd": _plain(run.qd[-1]), "forces": _plain(run["contact_forces"][-1])},
+        "gaps": _plain(run["contact_gaps"][-1]),
     }  # fmt: skip
 
 

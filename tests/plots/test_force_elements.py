@@ -11,7 +11,7 @@ import kinetree as kt
 from browser import browser, needs_browser, opened
 from kinetree.page import kernel
 from kinetree.page.data import page_scene
-from kinetree.page.lengths import placements_program
+from kinetree.page.table import placements_program
 from kinetree.plots import animation, links, meshes
 from kinetree.plots.camera import fit
 from kinetree.plots.links import rgb

@@ -307,10 +307,12 @@ class LiveInputs:
     """The inputs of a live step: their places [first, count] in its argument `tau`, by name.
 
     tau = torque + stiffness (target - q) - damping qd for joints with as many coordinates as velocities, and torque for
-    the others. Wrenches [nb, 6] of external forces are about the origins of the bodies in their frames.
+    the others. Wrenches [nb, 6] of external forces are about the origins of the bodies in their frames. `name` is that
+    of the input.
     """
 
     mechanism: Mechanism
+    name: str = LIVE
 
     @property
     def places(self) -> dict[str, tuple[int, int]]:
@@ -324,7 +326,7 @@ class LiveInputs:
     @property
     def inputs(self) -> tuple[Array, ...]:
         """The further input of the rates, as the protocol of controllers requires it."""
-        return (Array(LIVE, (4 * self.mechanism.nv + self._rows,)),)
+        return (Array(self.name, (4 * self.mechanism.nv + self._rows,)),)
 
     @property
     def _rows(self) -> int:
@@ -332,7 +334,7 @@ class LiveInputs:
 
     def torque(self, now: Instant) -> list[Scalar]:
         """Return the joint torques."""
-        given = {name: now.given[LIVE][a : a + n] for name, (a, n) in self.places.items()}
+        given = {name: now.given[self.name][a : a + n] for name, (a, n) in self.places.items()}
         tau = list(given["torque"])
         for label, k in coordinates(self.mechanism).items():
             moved = given["stiffness"][label] * (given["target"][label] - now.q[k])

@@ -35,6 +35,9 @@ MOST = {"heights": 10_000, "edges": 1000}
 def placement_of(x: object, where: str) -> Placement:
     """Return a placement; three numbers are its translation."""
     if isinstance(x, Placement):
+        entries = (*x.translation, *(y for row in x.rotation for y in row))
+        if any(_is_traced(y) and not isinstance(y, Expression) for y in entries):
+            return x  # it was tidied before its formulas got values
         return tidy(x, where)
     shift: Vector = numbers_of(x, where, expressions=True)
     if len(shift) != 3:

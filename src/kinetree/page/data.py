@@ -28,11 +28,11 @@ from ..results.trajectory import Trajectory
 from ..simulation.acting.point_forces import forces_of
 from ..system import System
 from .file import compress, pack, script_of, style_of
+from .ground import Ground, ground_of
 from .kernel import Progress, page_kernel
-from .lengths import Length, free_lengths, length_table
 from .mesh_files import read_shape
 from .run import Arrow, arrows_of, at_times, lengths, page_beams, run_frames
-from .table import notes, page_table
+from .table import Length, free_lengths, length_table, notes, page_table
 
 # --- The data of a mechanism in a page: bodies, joints, frames, loops, force elements, coordinates, parameters ---
 
@@ -210,6 +210,7 @@ def _data(
 ) -> dict[str, Any]:
     """Return model, table, kernel, drawing and first state of a page; the view shows the poses [nt, nb, 4, 4]."""
     system = start.system
+    ground = ground_of(system, start.q[0], start.parameters) if kernel else None
     whole = start if isinstance(meshes, bool) else _with_meshes(start, meshes)
     drawn = scene(whole, read_shape if meshes else None, loose_cuts=True)
     reached = poses if len(poses) > 1 else _reached(system, start, poses)
@@ -224,7 +225,7 @@ def _data(
         "kinetree": VERSION,
         "model": page_model(mechanism, values, lengths),
         "table": table if editable else None,
-        "scene": page_scene(drawn, reached, standing=len(poses) == 1),
+        "scene": page_scene(drawn, reached, standing=len(poses) == 1, ground=ground),
         "first": {
             "q": np.array(start.q[0]),
             "qd": np.array(start.qd[0]),
@@ -234,8 +235,9 @@ def _data(
     }
     beams = page_beams(start) if any(b.flexible is not None for b in mechanism.bodies) else []
     data |= {"beams": beams} if beams else {}
-    room = _room(mechanism, table=editable, beams=bool(beams)) - (DRAWING if meshes else len(pack(data)))
-    functions = page_kernel(live, room, editable=editable, progress=progress) if kernel else None
+    room = _room(mechanism, table=editable, beams=bool(beams), ground=ground is not None)
+    room -= DRAWING if meshes else len(pack(data))
+    functions = page_kernel(live, room, editable=editable, ground=ground, progress=progress) if kernel else None
     return data | {"table": table, "kernel": functions}
 
 
@@ -255,9 +257,9 @@ def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict
     return page_table(mechanism, values) | {"notes": notes(report), "urdf": urdf_template(mechanism, values)}
 
 
-def _room(mechanism: Mechanism, *, table: bool, beams: bool) -> float:
+def _room(mechanism: Mechanism, *, table: bool, beams: bool, ground: bool) -> float:
     """Return the characters that a page leaves for its data and for the functions of its mechanism."""
-    script = script_of(mechanism.loops, table=table, beams=beams)
+    script = script_of(mechanism.loops, table=table, beams=beams, ground=ground)
     return LARGEST - len(compress(script.encode())) - len(compress(style_of().encode())) - FRAME
 
 
@@ -299,7 +301,7 @@ NEARER = 0.65
 """The part of the distance from which all positions of an arm are visible: it is larger, and most of them still are."""
 
 
-def page_scene(drawn: Scene, poses: Numbers, *, standing: bool) -> dict[str, Any]:
+def page_scene(drawn: Scene, poses: Numbers, *, standing: bool, ground: Ground | None = None) -> dict[str, Any]:
     """Return the drawing of poses [nt, nb, 4, 4].
 
     With `standing`, the poses are the first position and others that the mechanism may reach. The floor is then that of
@@ -331,7 +333,7 @@ def page_scene(drawn: Scene, poses: Numbers, *, standing: bool) -> dict[str, Any
         "tips": [[body, _plain(point)] for body, point in drawn.tips],
         "size": drawn.size,
         "cell": floor_cell(drawn.size),
-        "floor": sight.floor,
+        "floor": sight.floor if ground is None or ground.height is None else ground.height,
         "follows": sight.follows,
         "planar": drawn.normal is not None,
         "camera": {

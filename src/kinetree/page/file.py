@@ -355,11 +355,15 @@ TABLE = ("page/js/panels/model.js", "page/js/editing.js", "page/js/model_files.j
 """The modules of the mode Build, which files without a table leave out."""
 BEAMS = ("page/js/beams.js",)
 """The modules of flexible bodies, which files of rigid ones leave out."""
+ON_GROUND = ("page/js/ground.js",)
+"""The modules of contact, which files of mechanisms that touch nothing leave out."""
 
 
-def script_of(loops: Sequence[object], *, table: bool, lesson: bool = False, beams: bool = False) -> str:
-    """Return the script of the file of a mechanism with these loops, with or without a table, a lesson and beams."""
-    parts = ((loops, ("page/js/panels/loops.js",)), (table, TABLE), (beams, BEAMS))
+def script_of(
+    loops: Sequence[object], *, table: bool, lesson: bool = False, beams: bool = False, ground: bool = False
+) -> str:
+    """Return the script of the file of a mechanism with these loops, and with what else it has."""
+    parts = ((loops, ("page/js/panels/loops.js",)), (table, TABLE), (beams, BEAMS), (ground, ON_GROUND))
     unused = (*STUDIO, *(name for used, names in parts if not used for name in names))
     return bundle(LESSON_ENTRY if lesson else ENTRY, unused)
 

@@ -30,8 +30,9 @@ from ..simulation.acting.rates import ForcedMechanism, measure_program
 from ..system import System
 from ..targets.wasm import wasm_module
 from .file import DENSITY, pack, unpack
-from .lengths import placements_program
+from .ground import Ground, contact_places, contact_step, page_ground
 from .numerics import loop_closing_kernel, singular_values_kernel
+from .table import placements_program
 
 # --- A mechanism whose numbers are inputs of its functions, so that the reader of a page can change them ---
 #
@@ -212,6 +213,8 @@ FUNCTIONS = (
     PageFunction("closure_bias", closed=True),
     PageFunction("driven_torques", closed=True),
     PageFunction("loop_loads", closed=True),
+    PageFunction("contact_step"),
+    PageFunction("contact_places"),
     PageFunction("inverse_kinematics"),
     PageFunction("reactions", {"wrenches": True}),
     PageFunction("twist_rates"),
@@ -225,6 +228,8 @@ FUNCTIONS = (
 """The functions of a page. Those that do not fit are left out, and with them the panels that need them."""
 
 
+CONTACT = ("contact_step", "contact_places")
+"""The functions without which a mechanism whose numbers change moves as if it had no ground."""
 SHARED = 0.85
 """The part of its size by which a function of a humanoid adds to a module, since functions are alike: at least this."""
 GROWTH = {INERTIA: 1.5, LENGTHS: 1.7, ROTATIONS: 2.4}
@@ -237,13 +242,15 @@ def page_kernel(
     functions: Sequence[str] | None = None,
     *,
     editable: bool = False,
+    ground: Ground | None = None,
     progress: Progress = lambda share: None,
 ) -> dict[str, Any] | None:
     """Return the modules of a System and what the page must know of them; None for mechanisms that are too long.
 
     `room` is the number of characters of the page that the modules may take. `functions` are names of FUNCTIONS, by
-    default all of them that fit. With `editable`, a second module has the numbers of the mechanism as inputs, as many
-    kinds of them as fit; it is None if none do. `progress` is called between functions.
+    default all of them that fit; those of contact need a `ground`. With `editable`, a second module has the numbers of
+    the mechanism as inputs, as many kinds of them as fit; it is None if none do. `progress` is called between
+    functions.
     """
     mechanism = system.mechanism
     if is_long(mechanism) or not system.nq:
@@ -251,11 +258,11 @@ def page_kernel(
     room -= room % ROUND  # data that differ by a few characters have the same modules
 
     def make() -> bytes:
-        return pack(_made_kernel(system, room, functions, editable, progress)).encode()
+        return pack(_made_kernel(system, room, functions, editable, ground, progress)).encode()
 
     if not cache.of_shipped_kinds(mechanism) or not _ships(functions):
         return _unpacked(make())
-    asked = repr((room, functions, editable, mechanism.source, mechanism.description))
+    asked = repr((room, functions, editable, ground, mechanism.source, mechanism.description))
     return _unpacked(cache.fetch(cache.digest("page", mechanism.hash, asked, packages=SOURCES), make))
 
 
@@ -284,22 +291,28 @@ def _unpacked(content: bytes) -> dict[str, Any]:
 
 
 def _made_kernel(
-    system: System, room: float, functions: Sequence[str] | None, editable: bool, progress: Progress
+    system: System,
+    room: float,
+    functions: Sequence[str] | None,
+    editable: bool,
+    ground: Ground | None,
+    progress: Progress,
 ) -> dict[str, Any]:
     """Return what `page_kernel` does, made anew."""
     mechanism = system.mechanism
-    frame = last_frame(mechanism)
-    wasm, names = _fitting(system, frame, room, functions, lambda share: progress((0.5 if editable else 1.0) * share))
+    use = Use(last_frame(mechanism), ground)
+    wasm, names = _fitting(system, use, room, functions, lambda share: progress((0.5 if editable else 1.0) * share))
     size = _size(wasm)
     return {
         "wasm": wasm,
-        "editable": _editable(system, frame, room - size, size, names, lambda share: progress(0.5 + 0.5 * share))
+        "editable": _editable(system, use, room - size, size, names, lambda share: progress(0.5 + 0.5 * share))
         if editable
         else None,
         "live": {name: list(x) for name, x in LiveInputs(mechanism).places.items()} if "time_step" in names else {},
         "thresholds": THRESHOLDS,
         "coordinates": [coordinates(mechanism).get(v, -1) for v in range(system.nv)],
-        "frame": frame,
+        "frame": use.frame,
+        "ground": page_ground(mechanism, ground) if ground is not None and "contact_step" in names else None,
     }
 
 
@@ -341,36 +354,61 @@ def _singular_values(mechanism: Mechanism) -> Kernel:
     return singular_values_kernel(max(6 + closures, mechanism.nv, reactions), max(6, mechanism.nv, closures))
 
 
-MADE: dict[str, Callable[[System, str], Program | Kernel | None]] = {
+@dataclass(frozen=True)
+class Use:
+    """What a page does with its functions: the frame of inverse kinematics, and the ground that carries."""
+
+    frame: str
+    ground: Ground | None
+
+
+def _on_ground(make: Callable[[Mechanism, Ground], Program | Kernel]) -> Callable[[System, Use], Any]:
+    """Return the maker of a function that only mechanisms on a ground have."""
+    return lambda system, use: None if use.ground is None else make(system.mechanism, use.ground)
+
+
+MADE: dict[str, Callable[[System, Use], Program | Kernel | None]] = {
     "singular_values": lambda system, _: _singular_values(system.mechanism),
     "close_loops": lambda system, _: loop_closing_kernel(system.mechanism),
     "time_step": lambda system, _: live_step(system.mechanism, forces_of(system.mechanism))[0],
-    "inverse_kinematics": lambda system, at: pose_kernel.pose_kernel(PoseEquations(system.mechanism, at, (True,) * 6)),
+    "contact_step": _on_ground(contact_step),
+    "contact_places": _on_ground(contact_places),
+    "inverse_kinematics": lambda system, use: pose_kernel.pose_kernel(
+        PoseEquations(system.mechanism, use.frame, (True,) * 6)
+    ),
     "placements": lambda system, _: placements_program(system.mechanism),
     "spring_energy": lambda system, _: _spring_energy(system),
     "driven_torques": lambda system, _: _driven_torques(system),
     "loop_loads": lambda system, _: _loop_loads(system),
 }
-"""Functions of a System, and of the frame of its inverse kinematics, that `System.function` does not have."""
+"""Functions of a System, and of its use in a page, that `System.function` does not have."""
 
 
 def _editable(
-    system: System, frame: str, left: float, size: float, names: Sequence[str], progress: Progress
+    system: System, use: Use, left: float, size: float, names: Sequence[str], progress: Progress
 ) -> dict[str, object] | None:
     """Return the module with numbers as inputs, the places of these in the model, and the model as TOML."""
-    for kinds in TIERS:
-        if size * max(GROWTH[kind] for kind in kinds) > left:
-            continue
-        live = live_mechanism(system.mechanism, kinds)
-        units = list(_units(System(live.mechanism, system.report), frame, names, progress))
-        wasm = wasm_module(units, model=live.mechanism.name)
-        if _size(wasm) <= left:
-            return {"wasm": wasm, "slots": live.slots, "kinds": list(kinds), "toml": live.toml(), "prefix": live.prefix}
+    carried = [name for name in names if name not in CONTACT]
+    for kept in [names, carried] if len(carried) < len(names) else [names]:
+        for kinds in TIERS:
+            if size * max(GROWTH[kind] for kind in kinds) > left and kept is names:
+                continue
+            live = live_mechanism(system.mechanism, kinds)
+            units = list(_units(System(live.mechanism, system.report), use, kept, progress))
+            wasm = wasm_module(units, model=live.mechanism.name)
+            if _size(wasm) <= left:
+                return {
+                    "wasm": wasm,
+                    "slots": live.slots,
+                    "kinds": list(kinds),
+                    "toml": live.toml(),
+                    "prefix": live.prefix,
+                }
     return None
 
 
 def _fitting(
-    system: System, frame: str, room: float, functions: Sequence[str] | None, progress: Progress
+    system: System, use: Use, room: float, functions: Sequence[str] | None, progress: Progress
 ) -> tuple[bytes, list[str]]:
     """Return a module of the functions that fit, and their names."""
     falls = not weightless_joints(system.mechanism)  # otherwise accelerations are not defined
@@ -383,7 +421,7 @@ def _fitting(
         and (falls or not _inverts(f))
         and (weighs or f.name != "center_of_mass")
     ]
-    units = list(_units(system, frame, named, progress))
+    units = list(_units(system, use, named, progress))
     whole = wasm_module(units, model=system.mechanism.name)
     if _size(whole) <= room:
         return whole, [unit.name for unit in units]
@@ -408,16 +446,16 @@ def _fitting(
 
 def _inverts(f: PageFunction) -> bool:
     """Return whether a function computes accelerations."""
-    return f.name == "time_step" or (f.name in ALGORITHMS and ALGORITHMS[f.name].inverts)
+    return f.name in ("time_step", "contact_step") or (f.name in ALGORITHMS and ALGORITHMS[f.name].inverts)
 
 
-def _units(system: System, frame: str, names: Sequence[str], progress: Progress) -> Iterator[Program | Kernel]:
+def _units(system: System, use: Use, names: Sequence[str], progress: Progress) -> Iterator[Program | Kernel]:
     """Yield functions of a System by name, without those that it cannot have."""
     for f in FUNCTIONS:
         if f.name not in names:
             continue
         progress(names.index(f.name) / len(names))
-        unit = MADE[f.name](system, frame) if f.name in MADE else _straight(system, f.name, **f.options)
+        unit = MADE[f.name](system, use) if f.name in MADE else _straight(system, f.name, **f.options)
         if unit is not None:
             yield unit
 

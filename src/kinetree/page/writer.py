@@ -162,7 +162,11 @@ def _text(data: dict[str, Any], parts: dict[str, str], *, served: bool = False) 
 def _script_of(data: dict[str, Any], *, lesson: bool) -> str:
     """Return the script of the file of a page: without the modules that its data do not need."""
     return script_of(
-        data["model"]["loops"], table=data["table"] is not None, lesson=lesson, beams=bool(data.get("beams"))
+        data["model"]["loops"],
+        table=data["table"] is not None,
+        lesson=lesson,
+        beams=bool(data.get("beams")),
+        ground=bool(data["kernel"] and data["kernel"]["ground"]),
     )
 
 

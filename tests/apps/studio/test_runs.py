@@ -13,7 +13,7 @@ import kinetree as kt
 from kinetree.apps.studio.actions.runs import batch, on_floor, run_options, simulate
 from kinetree.apps.studio.tabs import Cancelled, Folder, Studio, open_system
 from kinetree.apps.walking.legged import quadruped
-from kinetree.page.lengths import free_lengths
+from kinetree.page.table import free_lengths
 from kinetree.simulation.methods.table import METHODS
 from kinetree.simulation.options import RunOptions
 from tolerance import assert_close

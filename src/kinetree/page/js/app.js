@@ -92,7 +92,9 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   app.stage = new Stage(layout.stage, data.scene, model);
   app.player = new Player(layout.player, store, {
     toggles: buildToggles(app, {
-      live: kernel?.has("time_step") ? ["drives", ...(hasReactions(app) ? ["reactions"] : [])] : [],
+      live: kernel?.has("time_step")
+        ? ["drives", ...(hasReactions(app) ? ["reactions"] : []), ...(kernel.isCarried ? ["contacts"] : [])]
+        : [],
     }),
   });
   app.plots = new Plots(layout.plots, store, { seek: (t) => app.player.seek(t), name: fileName(model.name) });

@@ -1,5 +1,6 @@
-// Arrows of forces while a motion is computed: reactions of joints, and torques of drives.
+// Arrows of forces while a motion is computed: reactions of joints, torques of drives, and forces of contacts.
 
+import { contactForces, withContacts } from "./ground.js";
 import { driveTorques } from "./recording.js";
 import { originOf, turned } from "./vectors.js";
 
@@ -19,29 +20,26 @@ export class LiveArrows {
     this.most = { N: 0, "N m": 0 };
   }
 
-  // Arrows at a state under { torque, stiffness, damping, target, wrenches }.
-  at(q, qd, drives) {
+  // Arrows at a state under { torque, stiffness, damping, target, wrenches }, at the present time of a motion.
+  at(q, qd, drives, motion = null) {
     const { app } = this;
     const { kernel, model, store } = app;
     const show = store.get("show");
     const matrices = app.matrices(q);
     const tau = Float64Array.from(driveTorques(kernel, drives, q, qd));
-    const out = [];
+    const felt = (motion && contactForces?.(app, motion)) || []; // a page without a ground leaves it out
+    const length = this.perNewton;
+    const out = felt.map(({ name, at, force }) => {
+      return { name, group: "contacts", unit: "N", origin: at, vector: force, length };
+    });
     if (show.reactions && hasReactions(app)) {
-      const { wrenches } = drives;
+      const wrenches = felt.length ? withContacts(felt, matrices, drives.wrenches) : drives.wrenches;
       const qdd = kernel.call("forward_dynamics", { q, qd, tau, wrenches }).slice();
       const w = kernel.call("reactions", { q, qd, qdd, wrenches });
       model.joints.forEach((joint, i) => {
         if (joint.floats) return;
         const vector = turned(matrices[i], [w[6 * i + 3], w[6 * i + 4], w[6 * i + 5]]);
-        out.push({
-          name: joint.name,
-          group: "reactions",
-          unit: "N",
-          origin: originOf(matrices[i]),
-          vector,
-          length: this.perNewton,
-        });
+        out.push({ name: joint.name, group: "reactions", unit: "N", origin: originOf(matrices[i]), vector, length });
       });
     }
     if (show.drives && (drives.torque || drives.stiffness)) out.push(...this.torques(matrices, tau));

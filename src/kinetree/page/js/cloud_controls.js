@@ -12,8 +12,9 @@ const MOST_RUNS = 20000;
 const MOST_IN_PYTHON = 50000; // as studio/actions/runs.py
 const MOST_NUMBERS = 3e7; // of all samples of all runs together: some 240 MB
 
-// buildCloud(app, { start, drives, step, shown }) returns { element, layer(time), charts(), clear(), stop(), now() }.
-export function buildCloud(app, { start, drives, step, shown }) {
+// buildCloud(app, { start, drives, step, friction, shown }) returns
+// { element, layer(time), charts(), clear(), stop(), now() }.
+export function buildCloud(app, { start, drives, step, friction, shown }) {
   const { model, store, kernel } = app;
   store.define("cloud", { runs: 1000, seconds: 2, spread: 0.02, spreadVelocity: 0 }, { link: true });
   const linked = app.readLink().cloud;
@@ -84,6 +85,7 @@ export function buildCloud(app, { start, drives, step, shown }) {
       start: { q: Float64Array.from(q), qd: Float64Array.from(qd) },
       drives: drives(),
       step: step(),
+      friction: friction(),
       seconds,
       runs: Math.min(runs, most),
       spread,

@@ -2,6 +2,7 @@
 
 import { numberControl } from "./controls.js";
 import { choice, el } from "./elements.js";
+import { standing } from "./ground.js";
 import { shortLabels } from "./names.js";
 
 const button = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
@@ -27,16 +28,20 @@ export const springTargets = ({ target, stiffness, weight }) =>
   target.map((x, k) => (weight && stiffness[k] > 0 ? x + weight[k] / stiffness[k] : x));
 
 // Gains that hold each joint at a position: its inertia there swings at a frequency [rad/s] with a damping ratio, and
-// its spring carries the weight.
-export function heldAt(kernel, q, frequency, ratio) {
-  const inertias = kernel.inertias(q);
-  const gain = (factor) => Array.from(inertias, (x, k) => (kernel.coordinates[k] < 0 ? 0 : factor * x));
-  const weight = kernel.has("gravity_torque") ? kernel.call("gravity_torque", { q }) : inertias.map(() => 0);
+// its spring carries the weight. Where the contacts of the position `now` carry the mechanism, the legs carry its
+// weight, and a joint holds what is before it, if that is more than what is behind it.
+export function heldAt(kernel, q, frequency, ratio, now = q) {
+  const still = kernel.has("gravity_torque")
+    ? kernel.call("gravity_torque", { q }).slice()
+    : new Float64Array(q.length);
+  const stands = now && standing?.(kernel, q, now, still); // a page without a ground leaves it out
+  const inertias = kernel.inertias(q).map((x, k) => Math.max(x, stands ? stands.inertias[k] : 0));
+  const driven = (x, k) => (kernel.coordinates[k] < 0 ? 0 : x);
   return {
-    stiffness: gain(frequency ** 2),
-    damping: gain(2 * ratio * frequency),
+    stiffness: Array.from(inertias, (x, k) => driven(frequency ** 2 * x, k)),
+    damping: Array.from(inertias, (x, k) => driven(2 * ratio * frequency * x, k)),
     target: targetsOf(kernel, q),
-    weight: Array.from(weight, (x, k) => (kernel.coordinates[k] < 0 ? 0 : x)),
+    weight: Array.from(stands ? stands.weight : still, driven),
   };
 }
 
@@ -100,7 +105,8 @@ export function buildStart(app, setStart) {
   return { element: [tabs, rows], refresh };
 }
 
-// Rows of the drives; change(changes, undo) is called with changes of the store's field `forward`.
+// Rows of the drives; change(changes, undo) is called with changes of the store's field `forward`. gains(changes) has
+// the springs and dampers that belong to them.
 export function buildDrives(app, change) {
   const { model, store, kernel, data } = app;
   const settings = () => store.get("forward");
@@ -140,14 +146,17 @@ export function buildDrives(app, change) {
   );
   // New gains for the present targets.
   const gains = (changes) => {
-    const { frequency, ratio, target } = { ...settings(), ...changes };
+    const { frequency, ratio, target, ground } = { ...settings(), ...changes };
     const q = Float64Array.from(store.get("q"));
     target.forEach((x, k) => {
       if (kernel.coordinates[k] >= 0) q[kernel.coordinates[k]] = x;
     });
-    return { ...changes, ...heldAt(kernel, q, frequency, ratio), target };
+    return { ...changes, ...heldAt(kernel, q, frequency, ratio, ground ? store.get("q") : null), target };
   };
-  const here = () => heldAt(kernel, store.get("q"), settings().frequency, settings().ratio);
+  const here = () => {
+    const { frequency, ratio, ground } = settings();
+    return heldAt(kernel, store.get("q"), frequency, ratio, ground ? store.get("q") : null);
+  };
   const masters = [
     numberControl({
       store,
@@ -174,7 +183,9 @@ export function buildDrives(app, change) {
   const hold = button("Hold here", "targets at the present position", () => change(here(), "hold here"));
   const carried = el("p", {
     class: "hint",
-    text: "Springs and dampers, of which the springs also carry the weight that the joints have at their targets.",
+    text:
+      "Springs and dampers, of which the springs also carry the weight that the joints have at their targets" +
+      (kernel.isCarried ? ", through the legs where they stand on the ground." : "."),
   });
   const rows = el("div", {});
   const tabs = choice(["none", "torque", "hold"], {
@@ -205,5 +216,5 @@ export function buildDrives(app, change) {
     );
   };
   refresh();
-  return { element: [tabs, rows], refresh };
+  return { element: [tabs, rows], refresh, gains };
 }

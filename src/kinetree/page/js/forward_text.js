@@ -1,6 +1,7 @@
 // Forward dynamics of the page as lines of Python and as an experiment file: the same times and steps as in the page.
 
 import { springTargets } from "./forward_controls.js";
+import { contactLines } from "./ground.js";
 import { fileName, loadLine, ownParameters } from "./names.js";
 import { FRAME, stepsPerFrame } from "./recording.js";
 
@@ -33,6 +34,10 @@ function held({ model, kernel }, settings) {
   };
 }
 
+// What a motion on a ground needs in Python; null for others.
+const onGround = (app, settings, dt) =>
+  (settings.ground && app.kernel.isCarried && contactLines?.(app, settings, dt / (1 + 1e-9))) || null;
+
 export function python(app, motion) {
   const { model, store } = app;
   const settings = store.get("forward");
@@ -45,16 +50,20 @@ export function python(app, motion) {
   }[settings.drive];
   const values = ownParameters(model).map((n) => store.get("parameters")[n]);
   const { count, dt } = timesOf(motion, settings);
+  const ground = onGround(app, settings, dt);
   return [
+    ...(ground?.lines.some((line) => line.includes("replace(")) ? ["from dataclasses import replace", ""] : []),
     "import numpy as np",
     "import kinetree as kt",
     "",
     loadLine(app),
     ...(motion.touched ? [TOUCHED] : []),
+    ...(ground?.lines ?? []),
     `q0 = ${list(q)}`,
     `qd0 = ${list(qd)}`,
     `run = kt.simulate(arm, q0, qd0, times=np.linspace(0.0, ${(count - 1) / FRAMES}, ${count}), dt=${dt}, ` +
-      `method="rk4"${values.length ? `, parameters=${list(values)}` : ""}${control})`,
+      `method="${ground ? "moreau" : "rk4"}"${ground?.option ?? ""}` +
+      `${values.length ? `, parameters=${list(values)}` : ""}${control})`,
     "run.plot()",
     "",
   ].join("\n");
@@ -68,6 +77,7 @@ export function toml(app, motion) {
   const own = ownParameters(model);
   const { count, dt } = timesOf(motion, settings);
   const { k, c, target, joints } = held(app, settings);
+  const ground = onGround(app, settings, dt);
   const control = {
     none: [],
     torque: ["[control]", 'kind = "torque"', `tau = ${list(settings.torque)}`, ""],
@@ -101,10 +111,11 @@ export function toml(app, motion) {
           "",
         ]
       : []),
+    ...(ground?.option ? ["# In the page a ground carries it: use Python, or tables [[contact]]."] : []),
     "[run]",
     `duration = ${(count - 1) / FRAMES}`,
     `samples = ${count}`,
-    'method = "rk4"',
+    `method = "${ground && !ground.option ? "moreau" : "rk4"}"`,
     `dt = ${dt}`,
     "",
     ...control,

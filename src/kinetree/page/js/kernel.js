@@ -28,6 +28,7 @@ export class Kernel {
     this.coordinates = data.coordinates; // the coordinate of each velocity, or -1
     this.thresholds = data.thresholds; // the library's: page/kernel.py
     this.frame = data.frame; // the name of the frame of `inverse_kinematics`
+    this.ground = data.ground; // what carries it, or null: page/ground.py
     this.parameters = Float64Array.from(parameters);
     this.bytes = data.wasm.length;
   }
@@ -204,31 +205,53 @@ export class Kernel {
     };
   }
 
-  // Begin a motion that `advance` carries on: { q, qd, t, ... } with typed arrays of its own.
-  begin(q, qd, t = 0) {
-    return { q: Float64Array.from(q), qd: Float64Array.from(qd), t };
+  // Whether a ground can carry it: not with changed numbers for which the page has no steps with contact.
+  get isCarried() {
+    return Boolean(this.ground) && this.has("contact_step");
   }
 
-  // Steps of dt by the classical Runge-Kutta method, under { torque, stiffness, damping, target, wrenches }.
-  // Loops stay closed. The state is changed in place; the result is true if it is finite.
-  advance(state, dt, count, live = {}) {
-    const f = this.functions.time_step;
-    const { inputs, outputs } = f;
+  // Begin a motion that `advance` carries on: { q, qd, t, ... } with typed arrays of its own. On a ground of a friction
+  // it has the impulses of the contacts [n, 3], normal first; with null it falls through.
+  begin(q, qd, t = 0, friction = null) {
+    const isOn = friction !== null && this.isCarried;
+    const impulses = isOn ? new Float64Array(3 * this.ground.names.length) : null;
+    return { q: Float64Array.from(q), qd: Float64Array.from(qd), t, impulses, friction };
+  }
+
+  // Steps of dt by the classical Runge-Kutta method, or by time steps with contact, under { torque, stiffness, damping,
+  // target, wrenches }. Loops stay closed. The state is changed in place; the result is true if it is finite.
+  advance(state, dt, count, /** @type {Record<string, Float64Array>} */ live = {}) {
+    const { inputs, outputs, run } = state.impulses ? this.functions.contact_step : this.functions.time_step;
     for (const [name, [first, size]] of Object.entries(this.live)) {
       const given = live[name];
       if (given) inputs.tau.set(given, first);
       else inputs.tau.fill(0, first, first + size);
     }
     if (inputs.parameters) inputs.parameters.set(this.parameters);
-    inputs.dt[0] = dt;
-    inputs.steps[0] = count;
+    if (state.impulses) {
+      inputs.parameters?.set(this.contactNumbers(state.friction, dt, live), this.parameters.length);
+      inputs.settings.set([dt, count]);
+      inputs.impulses.set(state.impulses);
+    } else {
+      inputs.dt[0] = dt;
+      inputs.steps[0] = count;
+    }
     if (inputs.t) inputs.t[0] = state.t;
     inputs.q.set(state.q);
     inputs.qd.set(state.qd);
-    f.run(); // all steps in one call
+    run(); // all steps in one call
     state.q.set(outputs.q_next);
     state.qd.set(outputs.qd_next);
+    state.impulses?.set(outputs.impulses_next);
     state.t += count * dt;
     return state.qd.every(Number.isFinite) && state.q.every(Number.isFinite);
+  }
+
+  // The further parameters of steps with contact: friction, and inertias by which springs and dampers act implicitly.
+  contactNumbers(friction, dt, live) {
+    const { stiffness, damping } = live;
+    const { friction: own, armatures } = this.ground;
+    const added = armatures.map((k) => (stiffness ? dt * damping[k] + dt * dt * stiffness[k] : 0));
+    return own === null ? added : [friction, ...added];
   }
 }

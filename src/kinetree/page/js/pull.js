@@ -47,14 +47,18 @@ export function buildPull(app, moving) {
         },
       };
     },
-    layer() {
-      if (!pulled) return { lines: [], marks: [] };
+    // The spring, and its force as an arrow of a length per newton.
+    layer(length) {
+      if (!pulled) return { lines: [], marks: [], arrows: [] };
       const { accent } = app.stage.palette;
       return {
         lines: [{ points: new Float32Array([...pulled.at, ...pulled.goal]), color: accent, width: 2 }],
         marks: [
           { solid: "ball", matrix: ballMatrix(pulled.goal, 0.012 * app.data.scene.size), color: accent.slice(0, 3) },
         ],
+        arrows: pulled.force
+          ? [{ name: "pull", group: "pull", unit: "N", origin: pulled.at, vector: pulled.force, length }]
+          : [],
       };
     },
   };

@@ -70,7 +70,12 @@ export function buildPythonRuns(app, { start, drives, shown }) {
   const { store } = app;
   let friction = 0.7;
   let form = { values: () => ({}) };
-  const feet = touchingFrames(app.model);
+  const feet = app.kernel.isCarried ? [] : touchingFrames(app.model); // otherwise its ground is that of the panel
+  const floorNow = () => {
+    if (feet.length) return floor.checked ? friction : null;
+    const { ground, friction: given } = store.get("forward");
+    return ground && app.kernel.ground && app.kernel.ground.friction !== null ? given : null;
+  };
   const floor = el("input", { type: "checkbox", checked: true });
   const stands = feet.length
     ? [
@@ -129,11 +134,7 @@ export function buildPythonRuns(app, { start, drives, shown }) {
     try {
       const found = await server.call(
         "simulate",
-        {
-          ...taken(app, start(), drives()),
-          ...form.values(),
-          ...(feet.length && floor.checked ? { floor: friction } : {}),
-        },
+        { ...taken(app, start(), drives()), ...form.values(), ...(floorNow() === null ? {} : { floor: floorNow() }) },
         {
           onProgress: (share) => {
             bar.value = share;

@@ -2,7 +2,7 @@
 // at every frame. Energies and torques of the drives follow from the states.
 
 import { Motion } from "./motion.js";
-import { add, cross, fromRows, scale, sub, transform, within } from "./vectors.js";
+import { add, cross, fromRows, scale, sub, transform, turned, within } from "./vectors.js";
 
 export const FRAME = 1 / 60; // [s] between samples
 const FRAMES = 4; // between two readings of the clock
@@ -12,8 +12,9 @@ const AHEAD = 12; // [ms] of computation within a frame of the screen, so that t
 export const stepsPerFrame = (step) => Math.max(1, Math.ceil(FRAME / step - 1e-9));
 
 export class Recording extends Motion {
-  // drives(): { torque, stiffness, damping, target } now; step: [s] of a Runge-Kutta step
-  constructor(app, { q, qd, drives, step, name = "motion" }) {
+  // drives(): { torque, stiffness, damping, target } now; step: [s] of a time step; friction(): that of the ground, or
+  // null without one
+  constructor(app, { q, qd, drives, step, friction = () => null, name = "motion" }) {
     super(app.model, { name });
     const { kernel } = app;
     this.app = app;
@@ -23,7 +24,8 @@ export class Recording extends Motion {
     this.pull = null;
     this.ended = "";
     this.touched = false;
-    this.state_ = kernel.begin(q, kernel.closeVelocities(q, qd));
+    this.friction = friction;
+    this.state_ = kernel.begin(q, kernel.closeVelocities(q, qd), 0, friction());
     this.wrenches = new Float64Array(6 * app.model.bodies.length);
     this.known = []; // arrays of the columns
     this.acted = []; // [first sample, drives]: those that acted from a sample on
@@ -57,6 +59,15 @@ export class Recording extends Motion {
           ]
         : []),
     ];
+    this.felt = (kernel.ground?.names ?? []).flatMap(() => [[], [], []]); // forces: along the normal and two tangents
+    this.known.push(this.felt);
+    if (kernel.isCarried)
+      this.columns.push({
+        name: "contact force",
+        labels: kernel.ground.names,
+        units: kernel.ground.names.map(() => "N"),
+        values: this.felt.filter((_, k) => k % 3 === 0), // along the normals
+      });
     this.record();
   }
 
@@ -98,6 +109,8 @@ export class Recording extends Motion {
     const live = this.drives();
     if (this.acted[this.acted.length - 1]?.[1] !== live) this.acted.push([this.count, live]);
     this.push(state.t, state.q, state.qd);
+    const length = FRAME / stepsPerFrame(this.step); // of a time step
+    this.felt.forEach((own, k) => own.push(state.impulses && this.count > 1 ? state.impulses[k] / length : 0));
     this.pulled[this.count - 1] = Boolean(this.pull);
   }
 
@@ -105,6 +118,7 @@ export class Recording extends Motion {
   accelerationAt(k) {
     const { kernel, model } = this;
     if (!kernel.has("forward_dynamics") || model.closed || model.passive || this.pulled[k]) return null;
+    if (this.felt.some((force) => force[k])) return null; // the ground acts
     const q = this.q.slice(k * model.nq, (k + 1) * model.nq);
     const qd = this.qd.slice(k * model.nv, (k + 1) * model.nv);
     const tau = driveTorques(kernel, this.acted.findLast(([first]) => first <= k)[1], q, qd);
@@ -151,7 +165,7 @@ export class Recording extends Motion {
     if (this.count > 1) this.touched = true; // what follows differs from a motion with these inputs from the start
     this.acted = this.acted.filter(([first]) => first < this.count);
     const { q, qd } = this.state(this.end);
-    Object.assign(this.state_, this.kernel.begin(q, qd, this.end));
+    Object.assign(this.state_, this.kernel.begin(q, qd, this.end, this.friction()));
     if (this.extend === undefined) delete this.extend; // the method of the class again
     this.ended = "";
   }
@@ -169,6 +183,7 @@ export class Recording extends Motion {
     this.wrenches.set([...cross(point, force), ...force], 6 * body);
     live.wrenches = this.wrenches;
     this.pull.at = transform(T, point);
+    this.pull.force = turned(T, force);
   }
 }
 

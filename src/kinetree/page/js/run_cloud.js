@@ -16,12 +16,16 @@ const MOST_CURVES = 8; // coordinates with bands
 export class RunCloud {
   // start: { q, qd }; drives as of kernel.advance; step, seconds [s]; spread, spread_qd: standard deviations [rad, m;
   // per s]
-  constructor(app, { start, drives, step, seconds, runs, spread, spreadVelocity, samples = 61, frame, seed = 1 }) {
+  constructor(
+    app,
+    { start, drives, step, friction = null, seconds, runs, spread, spreadVelocity, samples = 61, frame, seed = 1 },
+  ) {
     const { nq, nv } = app.model;
     this.app = app;
     this.start = start;
     this.drives = drives;
     this.step = step;
+    this.friction = friction;
     this.seconds = seconds;
     this.runs = runs;
     this.spread = spread;
@@ -54,7 +58,7 @@ export class RunCloud {
       );
       this.starts.q.set(closed.q, run * model.nq);
       this.starts.qd.set(qd, run * model.nv);
-      const state = kernel.begin(closed.q, qd);
+      const state = kernel.begin(closed.q, qd, 0, this.friction);
       let good = closed.closed;
       for (let k = 0; k < samples && good; k++) {
         if (k) {

@@ -22,6 +22,7 @@ export const ARROWS = [
   ["reactions", "reactions"],
   ["drives", "drives"],
   ["wrenches", "other forces"],
+  ["contacts", "ground"],
   ["values", "values"],
 ];
 
@@ -33,6 +34,7 @@ export function firstShown({ arrows = [], scene, model, run }) {
   return Object.fromEntries([
     ...SHOWN.map(([name, , , , on]) => [name, on]),
     ...ARROWS.map(([name]) => [name, given.has(name)]),
+    ["contacts", true],
     ["follow", scene.follows || floats], // what floats falls without end
   ]);
 }

@@ -3,7 +3,13 @@
 import { frameMatrices } from "./stage_items.js";
 import { add, originOf, rodMatrix, scale, sub, unit } from "./vectors.js";
 
-const ARROW_COLORS = { reactions: [0.78, 0.19, 0.16], drives: [0.48, 0.25, 0.64], wrenches: [0.18, 0.49, 0.2] };
+const ARROW_COLORS = {
+  reactions: [0.78, 0.19, 0.16],
+  drives: [0.48, 0.25, 0.64],
+  wrenches: [0.18, 0.49, 0.2],
+  contacts: [0.72, 0.45, 0.05],
+  pull: [0.12, 0.42, 0.72],
+};
 const LABELED = 0.01; // of the size of the mechanism: shorter arrows have no label
 
 // All arrows that are shown, with their tips, the largest first. Those of one group and unit share a scale, by which

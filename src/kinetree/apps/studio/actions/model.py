@@ -8,7 +8,7 @@ import numpy as np
 
 from ....errors import InputError, brief, unknown_name
 from ....loading import from_dh, load
-from ....page.lengths import free_lengths
+from ....page.table import free_lengths
 from ....system import System
 from ..tabs import Studio, open_system, write_folder
 

@@ -11,9 +11,7 @@ import numpy as np
 from ....algebra.arrays import Numbers
 from ....errors import InputError, brief, unknown_name
 from ....exporting.acting import coordinates
-from ....model.contacts import Contact, Surface
-from ....model.mechanism import resolve_parts
-from ....model.parts import GROUND, Placement
+from ....page.ground import feet, floor_under, gravity_of
 from ....page.kernel import last_frame
 from ....page.run import run_frames
 from ....plots.camera import MOST, even_frames
@@ -35,22 +33,9 @@ def on_floor(system: System, q: Any, friction: float, values: dict[str, Any]) ->
     parameters, as an option of functions.
     """
     m = system.mechanism
-    gravity = np.array(resolve_parts(tuple(m.gravity), m.values(values.get("parameters"))), dtype=float)
-    frames = [f for f in m.frames if f.body != GROUND]
-    if not frames or not gravity.any():
+    if not feet(m) or not gravity_of(m, values).any():
         raise InputError(f"{m.name}: a floor needs gravity, and frames that touch it; name frames in the file")
-    up = -gravity / np.linalg.norm(gravity)
-    height = min(float(up @ np.asarray(system.pose(q, f.name, **values))[:3, 3]) for f in frames)
-    surface = Surface("plane", placement=Placement(tuple((height * up).tolist()), _axes(up)))
-    contacts = tuple(Contact(f.name, f.body, placement=f.placement, surface=surface, friction=friction) for f in frames)
-    return System(replace(m, contacts=contacts), system.report)
-
-
-def _axes(up: Numbers) -> Any:
-    """Return a rotation whose third axis is a unit vector."""
-    x = np.cross(np.eye(3)[(int(np.argmax(np.abs(up))) + 1) % 3], up)
-    x /= np.linalg.norm(x)
-    return tuple(tuple(row) for row in np.column_stack([x, np.cross(up, x), up]).tolist())
+    return System(replace(m, contacts=floor_under(system, q, values).contacts(m, friction)), system.report)
 
 
 LONGEST = 3600.0

@@ -16,7 +16,7 @@ from ....formats.pairs import recut
 from ....model.construction import build_mechanism
 from ....model.mechanism import Mechanism, resolve_parts
 from ....model.parts import GROUND, Body, ForceElement, Frame, Joint, Loop, Placement, Shape
-from ....page.lengths import free_lengths, with_lengths
+from ....page.table import free_lengths, with_lengths
 from ....system import System
 from ..tabs import Studio, open_system
 from .model import MOST, text_system

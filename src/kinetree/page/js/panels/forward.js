@@ -7,9 +7,10 @@ import { buildCloud } from "../cloud_controls.js";
 import { contactNote } from "../contact_note.js";
 import { numberControl } from "../controls.js";
 import { el, section } from "../elements.js";
-import { buildDrives, buildStart, drivesOf } from "../forward_controls.js";
+import { buildDrives, buildStart, drivesOf, heldAt } from "../forward_controls.js";
 import { python, toml } from "../forward_text.js";
 import { soon } from "../frames.js";
+import { buildGround } from "../ground.js";
 import { buildPull } from "../pull.js";
 import { buildPythonRuns } from "../python_runs.js";
 import { Recording } from "../recording.js";
@@ -38,8 +39,14 @@ export const panel = {
         torque: zeros(),
         target: zeros(),
         weight: zeros(), // at the targets
+        ground: true, // whether the ground carries
+        friction: kernel.ground?.friction ?? 0,
         step: 1,
         ahead: 10,
+        // a walker stands
+        ...(kernel.isCarried && kernel.ground.friction !== null && kernel.ground.armatures.length
+          ? { drive: "hold", ...heldAt(kernel, store.get("q"), 8, 0.7) }
+          : {}),
       },
       { undo: true, link: true },
     );
@@ -62,6 +69,8 @@ export const panel = {
       return acting.drives;
     };
 
+    const friction = () => (settings().ground ? settings().friction : null);
+
     function begin() {
       const start = store.get("start");
       const closed = kernel.close(Float64Array.from(start.q));
@@ -71,6 +80,7 @@ export const panel = {
         qd: Float64Array.from(start.qd),
         drives,
         step: 1e-3 * settings().step,
+        friction,
       });
       isStale = false;
       cloud.clear();
@@ -110,13 +120,16 @@ export const panel = {
       start: () => store.get("start"),
       drives,
       step: () => 1e-3 * settings().step,
+      friction,
       shown: showCloud,
     });
-    const missing = contactNote(model);
+    const ground = kernel.isCarried ? buildGround(app, change, driveRows.gains) : null;
+    const missing = ground ? "" : contactNote(model);
     host.append(
       ...(missing ? [el("p", { class: "hint missing", role: "note", text: missing })] : []),
       section("Start", startRows.element),
       section("Drives", driveRows.element),
+      ...(ground ? [section("Ground", ground.element)] : []),
       section(
         "Motion",
         el(
@@ -209,9 +222,9 @@ export const panel = {
       ],
       layer() {
         const all = { ...drives(), ...(pull.active() ? { wrenches: motion.wrenches } : {}) };
-        const { lines, marks } = pull.layer();
+        const { lines, marks, arrows: pulls } = pull.layer(arrows.perNewton);
         return {
-          arrows: arrows.at(store.get("q"), store.get("qd"), all),
+          arrows: [...arrows.at(store.get("q"), store.get("qd"), all, isShown() ? motion : null), ...pulls],
           lines: [...cloud.layer(store.get("time")), ...lines],
           marks,
         };
@@ -224,6 +237,7 @@ export const panel = {
     };
     store.on(["forward"], () => {
       driveRows.refresh();
+      ground?.refresh();
       onChange();
       if (store.get("mode") === panel.name) show();
     });
@@ -236,6 +250,7 @@ export const panel = {
       driveRows.refresh();
     });
     store.on(["parameters"], () => {
+      ground?.refresh();
       if (motion && store.get("mode") === panel.name) begin();
       else isStale = Boolean(motion); // numbers were changed in another mode
     });
