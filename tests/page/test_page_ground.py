@@ -129,6 +129,21 @@ def test_single_steps_slow_motion_and_reverse(walker):
     assert_close(coordinates(page), kt.load("quadruped").neutral(), 1e-12, "back at the start")
 
 
+@pytest.mark.parametrize("walker", ["biped"], indirect=True)
+def test_a_lost_ground_is_told(walker):
+    """Change a mass, for which the page has no steps with contact: it says so; undo brings the ground back."""
+    page = walker
+    assert page.get_by_label("ground under").is_enabled()
+    page.get_by_role("button", name="Build").click()
+    typed(page, "mass of base", "6")
+    page.get_by_role("button", name="Simulate").click()
+    assert page.get_by_label("ground under").is_disabled()
+    assert "With changed numbers this page computes without contact" in page.inner_text(".missing")
+    page.get_by_role("button", name="undo").click()
+    assert page.get_by_label("ground under").is_checked()
+    assert page.locator(".missing").count() == 0
+
+
 @pytest.mark.parametrize("walker", ["quadruped"], indirect=True)
 def test_friction_is_the_reader_s(walker):
     """Push a standing quadruped sideways: on ice it slides, on rubber it stays; undo brings the friction back."""
