@@ -65,19 +65,25 @@ def test_there_is_one_pose(page):
 
 
 def test_present_positions_are_those_that_are_seen(page):
-    """Record four positions of a spline, each set by sliders of another mode."""
+    """Record four positions of a motion, each set by sliders of another mode."""
     way = np.radians([[10.0, 20.0], [35.0, -15.0], [60.0, 40.0], [-20.0, 5.0]])
     mode(page, "Torques")
     page.get_by_role("button", name="spline", exact=True).click()
-    for q in np.degrees(way):
+    for q, button in zip(np.degrees(way), ("From here", "Add via here", "Add via here", "To here"), strict=True):
         mode(page, "Move")
         for k, x in enumerate(q):
             typed(page, f"joint{k + 1}", repr(float(x)))
         mode(page, "Torques")
-        page.get_by_role("button", name="Add present position").click()
-    assert_close(np.array([p["q"] for p in inverse(page)["points"]]), way, 1e-15, "positions of the spline")
+        page.get_by_role("button", name=button).click()
+    plan = inverse(page)
+    found = [plan["q0"], *(p["q"] for p in plan["via"]), plan["q1"]]
+    assert_close(np.array(found), way, 1e-15, "positions of the motion")
     assert_close(coordinates(page), way[-1], 1e-15, "the last one is shown")
-    page.evaluate("kinetree.store.set({ inverse: { ...kinetree.store.get('inverse'), kind: 'cycloid', points: [] } })")
+    page.get_by_role("button", name="via 1", exact=True).click()
+    assert_close(coordinates(page), way[1], 1e-14, "the head of a column shows its position")
+    for _ in range(2):
+        page.get_by_role("button", name="remove via 1").click()
+    page.get_by_role("button", name="cycloid", exact=True).click()
 
 
 def playing(page: Any) -> bool:

@@ -109,9 +109,9 @@ def test_torques_are_repeated_outside_of_the_page(chromium, tmp_path, kind):
         page.keyboard.press("i")
         page.evaluate(
             """(kind) => {
-                const points = [[0, 0.1, 0.2, 0.3], [0.8, 0.5, -0.4, 0.7], [1.5, 0.2, 0.3, -0.1]];
-                kinetree.store.set({ inverse: { ...kinetree.store.get("inverse"), kind, duration: 1.5,
-                    points: points.map(([t, ...q]) => ({ t, q })), q0: [0.1, 0.2, 0.3], q1: [0.9, -0.4, 0.7] } });
+                const via = kind === "spline" ? [{ u: 0.8 / 1.5, q: [0.5, -0.4, 0.7] }] : [];
+                kinetree.store.set({ inverse: { ...kinetree.store.get("inverse"), kind, duration: 1.5, via,
+                    q0: [0.1, 0.2, 0.3], q1: [0.9, -0.4, 0.7] } });
             }""",
             kind,
         )

@@ -30,7 +30,7 @@ import { fromRows } from "./vectors.js";
 /**
  * What panels and tools share, as panels/index.js describes it. `data` and `model` are those of page/data.py.
  * @typedef {{ data: any, model: any, kernel: import("./kernel.js").Kernel, store: Store, session: any, stage?: Stage,
- *   player?: Player, plots?: Plots, keys?: Keys, table?: any,
+ *   player?: Player, plots?: Plots, keys?: Keys, table?: any, plan?: any,
  *   say?: (text: string, options?: { calm?: boolean }) => void,
  *   [more: string]: any }} App
  */

@@ -1,19 +1,27 @@
 // Inverse dynamics of the page as lines of Python, and as an experiment whose run follows the motion with the same
 // torques.
 
+import { stationsOf } from "./motion_plan.js";
 import { loadLine, fileName, ownParameters } from "./names.js";
 
 const SAMPLES = 241;
 const list = (x) => `[${Array.from(x, String).join(", ")}]`;
 
-// The reference by the kind of motion: its class in Python, and the arguments by name.
-function referenceOf({ kind, q0, q1, duration, points }) {
+// The reference of a plan: its class in Python, and the arguments by name; null for others, which are tables of samples.
+function referenceOf(plan) {
+  const { kind, q0, q1, duration, via, qd0, qd1 } = plan;
   const ends = { q0: list(q0), q1: list(q1) };
   const way = q1.map((x, k) => Math.abs(x - q0[k]));
-  return {
+  const isMoving = [...qd0, ...qd1].some((x) => x !== 0);
+  const rates = isMoving ? { qd0: list(qd0), qd1: list(qd1) } : {};
+  const { times, points } = stationsOf(plan);
+  if (kind === "spline" && !isMoving)
+    return ["Table", { times: list(times), values: `[${points.map(list).join(", ")}]`, ends: '"clamped"' }];
+  if (via.length) return null;
+  const known = {
     cycloid: () => ["Cycloid", { ...ends, duration }],
-    cubic: () => ["Polynomial", { ...ends, duration, degree: 3 }],
-    quintic: () => ["Polynomial", { ...ends, duration, degree: 5 }],
+    cubic: () => ["Polynomial", { ...ends, duration, degree: 3, ...rates }],
+    quintic: () => ["Polynomial", { ...ends, duration, degree: 5, ...rates }],
     trapezoid: () => [
       "Trapezoid",
       {
@@ -22,42 +30,58 @@ function referenceOf({ kind, q0, q1, duration, points }) {
         amax: list(way.map((d) => (4.5 * d) / duration ** 2 || 1)),
       },
     ],
-    spline: () => [
-      "Table",
-      {
-        times: list(points.map((p) => p.t)),
-        values: `[${points.map((p) => list(p.q)).join(", ")}]`,
-        ends: '"clamped"',
-      },
-    ],
-    file: () => null,
-  }[kind]();
+  };
+  return known[kind]?.() ?? null;
 }
 
-const spanOf = ({ kind, duration, points }) =>
-  kind === "spline" ? [points[0]?.t ?? 0, points[points.length - 1]?.t ?? 1] : [0, duration];
+const EVERY = 6; // samples of a table in the text
 
-export function python(app, settings, frame) {
-  const { model, store } = app;
-  const { mass, gravity } = settings;
-  const [name, values] = referenceOf(settings) || ["Table.from_csv", null];
+// A table of samples that polynomials of degree 5 join.
+function tableOf({ samples = [] }) {
+  const some = samples.filter((_, k) => k % EVERY === 0);
+  const rows = (field) => `[${some.map((s) => list(s[field])).join(",\n    ")}]`;
+  const times = list(some.map((s) => s.t));
+  return ["Table", { times, values: rows("q"), rates: rows("qd"), accelerations: rows("qdd") }];
+}
+
+// Lines that make the mechanism and the motion; `more` are those in between.
+function motionLines(app, plan, more = []) {
+  const [name, values] =
+    plan.kind === "file" ? ["Table.from_csv", null] : referenceOf(plan) || tableOf(app.plan.made());
   const given = values
     ? Object.entries(values)
         .map(([key, x]) => `${key}=${x}`)
         .join(", ")
     : '"motion.csv"';
-  const own = ownParameters(model).map((k) => store.get("parameters")[k]);
-  const more = own.length ? ", parameters=parameters" : "";
+  const span = values ? `0, ${plan.duration}` : "motion.times[0], motion.times[-1]";
   return [
     "import numpy as np",
     "import kinetree as kt",
     "",
     loadLine(app),
-    ...(mass > 0 ? [`arm = kt.with_payload(arm, ${JSON.stringify(frame.name)}, ${mass})`] : []),
-    ...(own.length ? [`parameters = ${list(own)}`] : []),
+    ...more,
     `motion = kt.${name}(${given})`,
-    `t = np.linspace(${values ? spanOf(settings).join(", ") : "motion.times[0], motion.times[-1]"}, ${SAMPLES})`,
+    `t = np.linspace(${span}, ${SAMPLES})`,
     "q, qd, qdd = (np.array(x).T for x in motion(t))",
+  ];
+}
+
+// The motion of the mode Motion, with the poses of its frame.
+export const pythonOfMotion = (app) =>
+  [...motionLines(app, app.plan.settings()), `T = arm.pose(q, ${JSON.stringify(app.plan.frame().name)})`, ""].join(
+    "\n",
+  );
+
+export function python(app, settings, frame) {
+  const { model, store } = app;
+  const { mass, gravity } = settings;
+  const own = ownParameters(model).map((k) => store.get("parameters")[k]);
+  const more = own.length ? ", parameters=parameters" : "";
+  return [
+    ...motionLines(app, settings, [
+      ...(mass > 0 ? [`arm = kt.with_payload(arm, ${JSON.stringify(frame.name)}, ${mass})`] : []),
+      ...(own.length ? [`parameters = ${list(own)}`] : []),
+    ]),
     `tau = arm.inverse_dynamics(q, qd, ` +
       `qdd${more})${gravity ? "" : ` - arm.gravity_torque(q${more})  # without gravity`}`,
     ...(own.length ? [] : ["print(arm.ledger(q, qd, qdd).by_cause)"]),
@@ -65,11 +89,11 @@ export function python(app, settings, frame) {
   ].join("\n");
 }
 
-// "" where an experiment cannot have the same: a payload, no gravity, or a motion from a file.
+// "" where an experiment cannot have the same: a payload, no gravity, or a motion that is a table of samples.
 export function toml({ model, store, table }, settings) {
-  const { kind, q0, mass, gravity, points } = settings;
+  const { q0, duration, mass, gravity } = settings;
   const reference = referenceOf(settings);
-  if (!reference || mass > 0 || !gravity || (kind === "spline" && (points.length < 2 || points[0].t !== 0))) return "";
+  if (!reference || mass > 0 || !gravity) return "";
   const file = table?.isEdited() ? `${fileName(model.name)}.toml` : model.name;
   const own = ownParameters(model);
   const kinds = { Cycloid: "cycloid", Polynomial: "polynomial", Trapezoid: "trapezoid", Table: "table" };
@@ -78,7 +102,7 @@ export function toml({ model, store, table }, settings) {
     `mechanism = ${JSON.stringify(file)}  # or the path of its file`,
     "",
     "[start]",
-    `q = ${list(kind === "spline" ? points[0].q : q0)}`,
+    `q = ${list(q0)}`,
     "",
     ...(own.length
       ? [
@@ -88,7 +112,7 @@ export function toml({ model, store, table }, settings) {
         ]
       : []),
     "[run]",
-    `duration = ${spanOf(settings)[1]}`,
+    `duration = ${duration}`,
     `samples = ${SAMPLES}`,
     "",
     "[control]  # the torques of inverse dynamics along the reference; the gains act on deviations only",

@@ -22,23 +22,24 @@ export const LAWS = {
 };
 
 // Samples of positions, velocities and accelerations from q0 to q1 by a law.
-export function between(law, q0, q1, duration, samples = SAMPLES) {
-  return Array.from({ length: samples }, (_, s) => {
-    const u = s / (samples - 1);
-    const [part, rate, second] = LAWS[law](u);
-    const way = Array.from(q1, (x, k) => x - q0[k]);
+export const between = (law, q0, q1, duration, samples = SAMPLES) => legs(law, [0, duration], [q0, q1], samples);
+
+// Samples through positions at times, from each to the next by a law, at rest in between.
+export function legs(law, times, points, samples = SAMPLES) {
+  return sampledPieces(times, samples, (i, s, h) => {
+    const [part, rate, second] = LAWS[law](s);
+    const way = Array.from(points[i + 1], (x, k) => x - points[i][k]);
     return {
-      t: u * duration,
-      q: Float64Array.from(way, (d, k) => q0[k] + part * d),
-      qd: Float64Array.from(way, (d) => (rate * d) / duration),
-      qdd: Float64Array.from(way, (d) => (second * d) / duration ** 2),
+      q: Float64Array.from(way, (d, k) => points[i][k] + part * d),
+      qd: Float64Array.from(way, (d) => (rate * d) / h),
+      qdd: Float64Array.from(way, (d) => (second * d) / h ** 2),
     };
   });
 }
 
-// Samples of a cubic spline through positions at times, at rest at both ends.
-export function spline(times, points, samples = SAMPLES) {
-  const slopes = clampedSlopes(times, points);
+// Samples of a cubic spline through positions at times; rates are those of both ends, by default at rest.
+export function spline(times, points, samples = SAMPLES, rates = null) {
+  const slopes = slopesOf(times, points, rates || [0, 1].map(() => points[0].map(() => 0)));
   return sampledPieces(times, samples, (i, s, h) =>
     hermite(points[i], points[i + 1], slopes[i], slopes[i + 1], null, null, s, h),
   );
@@ -46,7 +47,7 @@ export function spline(times, points, samples = SAMPLES) {
 
 // Samples of a table: with velocities, cubics meet these; with accelerations, polynomials of degree 5 meet all.
 export function tabulated({ t, q, qd, qdd }, samples = SAMPLES) {
-  const rates = qd || naturalSlopes(t, q);
+  const rates = qd || slopesOf(t, q, null);
   return sampledPieces(t, samples, (i, s, h) =>
     hermite(q[i], q[i + 1], rates[i], rates[i + 1], qd && qdd ? qdd[i] : null, qd && qdd ? qdd[i + 1] : null, s, h),
   );
@@ -96,10 +97,7 @@ function hermite(a, b, v, w, f, g, s, h) {
   return out;
 }
 
-// Slopes of the cubic spline: continuous second derivatives; at the ends zero slope, or zero second derivative.
-const clampedSlopes = (t, points) => slopesOf(t, points, true);
-const naturalSlopes = (t, points) => slopesOf(t, points, false);
-
+// Slopes of the cubic spline: continuous second derivatives; at the ends given slopes, or zero second derivatives.
 function slopesOf(t, points, clamped) {
   const n = t.length;
   const h = Array.from({ length: n - 1 }, (_, i) => t[i + 1] - t[i]);
@@ -113,7 +111,7 @@ function slopesOf(t, points, clamped) {
         low.push(clamped || i === 0 ? 0 : 1);
         mid.push(clamped ? 1 : 2);
         high.push(clamped || i > 0 ? 0 : 1);
-        right.push(clamped ? 0 : (3 * (y[j + 1] - y[j])) / h[j]);
+        right.push(clamped ? clamped[i === 0 ? 0 : 1][k] : (3 * (y[j + 1] - y[j])) / h[j]);
       } else {
         low.push(h[i]);
         mid.push(2 * (h[i - 1] + h[i]));

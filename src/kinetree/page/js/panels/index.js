@@ -55,9 +55,12 @@ import { panel as joints } from "./joints.js";
 import { panel as kinematics } from "./kinematics.js";
 import { panel as loops } from "./loops.js";
 import { panel as model } from "./model.js";
+import { panel as motion } from "./motion.js";
 import { panel as recursion } from "./recursion.js";
 import { panel as run } from "./run.js";
 import { panel as transform } from "./transform.js";
 
 // A page that cannot use a panel may leave out its module (page/script.py).
-export const PANELS = [model, run, kinematics, joints, transform, inverse, forward, recursion, loops].filter(Boolean);
+export const PANELS = [model, run, kinematics, joints, transform, motion, inverse, forward, recursion, loops].filter(
+  Boolean,
+);

@@ -3,24 +3,14 @@
 
 import { byUnit, motionCharts } from "../charts.js";
 import { numberControl } from "../controls.js";
-import { readMotion } from "../csv_motion.js";
-import { choice, el, section, toggle } from "../elements.js";
-import { movingFrames } from "../inverse_kinematics.js";
+import { el, section, toggle } from "../elements.js";
 import { python, toml } from "../inverse_text.js";
-import { between, motionOf, spline, tabulated } from "../joint_motions.js";
+import { planOf, reasonOf } from "../motion_plan.js";
+import { buildMotionTable } from "../motion_table.js";
 import { shortLabels } from "../names.js";
 import { CAUSES, reactionsAt, torquesAt } from "../torques.js";
-import { coordinatesText, short } from "../units.js";
+import { short } from "../units.js";
 
-const KINDS = ["cycloid", "cubic", "quintic", "trapezoid", "spline", "file"];
-const TITLES = {
-  cycloid: "accelerations begin and end at zero",
-  cubic: "a polynomial of degree 3, at rest at both ends",
-  quintic: "a polynomial of degree 5",
-  trapezoid: "a third of the time each: faster, constant, slower",
-  spline: "a cubic spline through positions",
-  file: "a CSV file of joints, or of a path in space",
-};
 const LONG = 0.3; // of the size of the mechanism: the arrow of the largest reaction
 
 export const panel = {
@@ -28,94 +18,40 @@ export const panel = {
   key: "i",
   title: "the torques of a motion, by cause",
   needs: ["poses", "twists", "inverse_dynamics", "gravity_torque", "reactions", "twist_rates"],
-  suits: (app) => !reasonOf(app),
-  reason: reasonOf,
+  suits: (app) => !reasonOf(app, "Torques"),
+  reason: (app) => reasonOf(app, "Torques"),
 
   build(host, app) {
     const { model, store, player } = app;
-    const frames = movingFrames(model);
-    const here = () => Array.from(store.get("q"));
-    store.define(
-      "inverse",
-      {
-        kind: "cycloid",
-        q0: here(),
-        q1: here().map((x, k) =>
-          inLimits(model.coordinates[k], x + (model.coordinates[k].unit === "rad" ? Math.PI / 4 : 0.1)),
-        ),
-        duration: 2,
-        points: [],
-        gravity: true,
-        mass: 0,
-        frame: app.kernel.frame,
-        joint: 0,
-      },
-      { undo: true, link: true },
-    );
-    store.define("motionFile", null, { undo: true, keep: true }); // the rows of a file (csv_motion.js)
-    const given = app.readLink();
-    if (given.inverse) store.set({ inverse: { ...store.get("inverse"), ...given.inverse } });
-    if (given.motionFile) store.set({ motionFile: given.motionFile });
-    const settings = () => store.get("inverse");
-    const change = (changes, undo, by = "") => store.set({ inverse: { ...settings(), ...changes } }, { undo, by });
-    const frame = () => frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
+    const plan = planOf(app);
+    const { settings, change, frame, frames } = plan;
     const load = () => ({ gravity: settings().gravity, mass: settings().mass, frame: frame() });
     let made = null; // { motion, samples, torques, largest }
 
-    function samplesNow() {
-      const { kind, q0, q1, duration, points } = settings();
-      if (kind === "file") return store.get("motionFile") ? tabulated(store.get("motionFile")) : null;
-      if (kind === "spline")
-        return points.length > 1
-          ? spline(
-              points.map((p) => p.t),
-              points.map((p) => p.q),
-            )
-          : null;
-      return between(kind, q0, q1, duration);
-    }
     // The pose stays, unless the motion is to be shown at an end of it that was changed: "start" or "end".
     function compute(shown = "") {
-      const samples = samplesNow();
+      const { samples, motion } = plan.made();
       player.play(false);
-      if (!samples) {
+      if (!motion) {
         made = null;
         store.set({ motion: null, time: 0 });
       } else {
         const torques = samples.map((s) => torquesAt(app, s, load()));
         const forces = samples.map((s) => reactionsAt(app, s, load()));
         const largest = Math.max(1e-12, ...forces.flatMap((all) => all.map(({ vector }) => Math.hypot(...vector))));
-        made = { motion: motionOf(model, samples), samples, torques, largest };
+        made = { motion, samples, torques, largest };
         const time = shown ? made.motion[shown] : Math.min(store.get("time"), made.motion.end);
         store.set({ motion: made.motion, time }, { by: shown ? "" : "offered" });
       }
       show();
     }
     function show() {
-      peaks.replaceChildren(
-        ...(made
-          ? [peakTable(app, made)]
-          : [
-              el("p", {
-                class: "hint",
-                text:
-                  settings().kind === "file"
-                    ? "Choose a CSV file with columns t and the joints."
-                    : "Add two positions or more.",
-              }),
-            ]),
-      );
+      peaks.replaceChildren(...(made ? [peakTable(app, made)] : []));
       app.plots.show(part.charts());
       player.show();
     }
 
-    const rows = buildMotion(app, {
-      settings,
-      change,
-      load: (motion) => store.set({ motionFile: motion }, { undo: "file of a motion" }),
-      frame,
-      here,
-    });
+    const rows = buildMotionTable(app);
     const gravity = toggle("gravity", {
       title: "whether gravity acts",
       on: settings().gravity,
@@ -226,164 +162,11 @@ export const panel = {
   },
 };
 
-// Why a mechanism has no inverse dynamics here; "" if it has.
-function reasonOf({ model }) {
-  const trees = "Torques is for trees with a drive in every joint.";
-  const instead = "see Simulate, with torques or hold.";
-  if (model.loops.length)
-    return `${trees} This mechanism has loops: the mode Loops has the torque of its drive and all bearing forces.`;
-  if (model.joints.some((joint, i) => joint.floats && model.bodies[i].parent < 0))
-    return `${trees} This mechanism floats, and nothing drives its base: ${instead}`;
-  if (model.closed) return `${trees} Joints of this mechanism are coupled, by gears or as mimic joints: ${instead}`;
-  if (model.nq !== model.nv || model.coordinates.some((c, k) => c.velocity !== k))
-    return `Torques is for joints with one coordinate per velocity, unlike those with quaternions: ${instead}`;
-  return "";
-}
-
-const inLimits = (c, x) => Math.min(c.upper ?? Infinity, Math.max(c.lower ?? -Infinity, x));
-
 // The state of the samples at a time, with accelerations on straight lines between them.
 function stateAt({ motion, samples }, time) {
   const { index, share } = motion.find(time);
   const next = samples[Math.min(index + 1, samples.length - 1)];
   return { ...motion.state(time), qdd: samples[index].qdd.map((x, k) => x + share * (next.qdd[k] - x)) };
-}
-
-function buildMotion(app, { settings, change, load, frame, here }) {
-  const { model, store, data } = app;
-  const half = (unit) => (unit === "rad" ? Math.PI : data.scene.size);
-  const labels = model.coordinates.map((c) => c.label);
-  const names = shortLabels(labels);
-  const controls = (field) =>
-    model.coordinates.map((c, k) =>
-      numberControl({
-        store,
-        label: names[k],
-        title: `${field === "q0" ? "from" : "to"} ${c.label}`,
-        unit: c.unit,
-        value: settings()[field][k],
-        lower: c.lower,
-        upper: c.upper,
-        slider: [c.lower ?? -half(c.unit), c.upper ?? half(c.unit)],
-        change: (x) =>
-          change(
-            { [field]: settings()[field].map((old, j) => (j === k ? x : old)) },
-            `${field} of ${c.label}`,
-            field === "q0" ? "start" : "end",
-          ),
-      }),
-    );
-  const ends = { from: controls("q0"), to: controls("q1") };
-  const rows = el("div", {});
-  const tabs = choice(["from", "to"], {
-    label: "end of the motion",
-    value: "to",
-    change: (which) => rows.replaceChildren(...ends[which]),
-  });
-  rows.replaceChildren(...ends.to);
-  const duration = numberControl({
-    store,
-    label: "duration",
-    unit: "s",
-    value: settings().duration,
-    lower: 1e-3,
-    upper: 1e4,
-    slider: false,
-    change: (x) => change({ duration: x }, "duration"),
-  });
-  const button = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
-  const byLaw = el(
-    "div",
-    {},
-    tabs,
-    rows,
-    el(
-      "div",
-      { class: "buttons" },
-      button("From here", "begin at the present position", () =>
-        change({ q0: here() }, "start of the motion", "start"),
-      ),
-      button("To here", "end at the present position", () => change({ q1: here() }, "end of the motion", "end")),
-    ),
-    duration,
-  );
-  const list = el("div", {});
-  const last = () => settings().points[settings().points.length - 1]?.t ?? -1;
-  const byPoints = el(
-    "div",
-    {},
-    list,
-    el(
-      "div",
-      { class: "buttons" },
-      button("Add present position", "one second after the last one", () =>
-        change({ points: [...settings().points, { t: last() + 1, q: here() }] }, "add a position", "end"),
-      ),
-      button("Remove last", "remove the last position", () =>
-        change({ points: settings().points.slice(0, -1) }, "remove a position"),
-      ),
-    ),
-  );
-  const message = el("p", { class: "error", role: "alert", hidden: true });
-  const file = el("input", { type: "file", accept: ".csv,text/csv", "aria-label": "CSV file of a motion" });
-  file.addEventListener("change", async () => {
-    message.hidden = true;
-    try {
-      const text = await file.files[0].text();
-      file.value = ""; // the same file may be chosen again
-      load(readMotion(app, text, frame()));
-    } catch (error) {
-      message.textContent = error.message;
-      message.hidden = false;
-    }
-  });
-  const byFile = el(
-    "div",
-    {},
-    file,
-    message,
-    el("p", {
-      class: "hint",
-      text:
-        `Columns t, ${labels.slice(0, 2).join(", ")}, ... and perhaps qd.${labels[0]}, qdd.${labels[0]}, ...; ` +
-        "or t, x, y, z and perhaps roll, pitch, yaw. Radians and SI units.",
-    }),
-  );
-  const body = el("div", {});
-  const kinds = choice(KINDS, {
-    label: "kind of motion",
-    value: settings().kind,
-    titles: TITLES,
-    change: (kind) => change({ kind }, "kind of motion"),
-  });
-  let shown = null;
-  const refresh = () => {
-    const { kind, q0, q1, points } = settings();
-    kinds.set(kind);
-    ends.from.forEach((row, k) => row.set(q0[k]));
-    ends.to.forEach((row, k) => row.set(q1[k]));
-    duration.set(settings().duration);
-    list.replaceChildren(
-      ...points.map((p, k) =>
-        numberControl({
-          store,
-          label: `position ${k + 1}`,
-          title: `time of position ${k + 1}: ${coordinatesText({ model, store }, p.q)}`,
-          unit: "s",
-          value: p.t,
-          slider: false,
-          lower: k ? points[k - 1].t + 1e-3 : null,
-          upper: k + 1 < points.length ? points[k + 1].t - 1e-3 : null,
-          change: (t) =>
-            change({ points: points.map((old, j) => (j === k ? { ...old, t } : old)) }, "time of a position"),
-        }),
-      ),
-    );
-    const now = kind === "spline" ? byPoints : kind === "file" ? byFile : byLaw;
-    if (shown !== now) body.replaceChildren((shown = now));
-  };
-  refresh();
-  return { element: [kinds, body], refresh };
 }
 
 function peakTable({ model }, { samples, torques }) {
