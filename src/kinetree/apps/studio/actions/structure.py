@@ -84,7 +84,7 @@ def _closed(system: System, q: np.ndarray) -> np.ndarray:
 def _index(parts: Any, name: object) -> int:
     names = [part.name for part in parts]
     if name not in names:
-        raise unknown_name("part", name, names)
+        raise unknown_name("part", str(name), names)
     return names.index(str(name))
 
 
@@ -92,7 +92,7 @@ def _body(m: Mechanism, name: object, *, ground: bool = False) -> str:
     """Return the name of a body, or "ground" where it is allowed."""
     known = [*([GROUND] if ground else []), *(b.name for b in m.bodies)]
     if name not in known:
-        raise unknown_name("body", name, known)
+        raise unknown_name("body", str(name), known)
     return str(name)
 
 
@@ -104,7 +104,8 @@ def _unused(stem: str, parts: Any) -> str:
 def _placement(given: dict[str, Any], at: str = "at", angles: str = "rpy") -> Placement:
     """Return a placement of "at" [m] and "rpy", roll, pitch and yaw [rad]."""
     roll, pitch, yaw = _numbers(given.get(angles, [0.0] * 3), 3, "the angles")
-    return Placement.from_euler("zyx", (yaw, pitch, roll), tuple(_numbers(given.get(at, [0.0] * 3), 3, "the place")))
+    x, y, z = _numbers(given.get(at, [0.0] * 3), 3, "the place")
+    return Placement.from_euler("zyx", (yaw, pitch, roll), (x, y, z))
 
 
 def _joint(given: dict[str, Any]) -> dict[str, Any]:
@@ -235,30 +236,29 @@ def _shaped(m: Mechanism, given: dict[str, Any]) -> Mechanism:
     return _rebuilt(m, bodies=bodies, joints=tuple(moved(j) for j in m.joints), frames=frames)
 
 
-def _two_bodies(m: Mechanism, given: dict[str, Any]) -> dict[str, Any]:
+def _two_bodies(m: Mechanism, given: dict[str, Any]) -> tuple[str, str]:
     """Return the two bodies of a loop or a spring."""
     a, b = (_body(m, given.get(key, GROUND), ground=True) for key in ("a", "b"))
     if a == b:
         raise InputError(f"both ends are on {a}; choose another body for one of them")
-    return {"body_a": a, "body_b": b}
+    return a, b
 
 
 def _looped(m: Mechanism, given: dict[str, Any]) -> Mechanism:
     kind, axis = given.get("kind", "revolute"), _joint({"axis": given.get("axis", "z")})["axis"]
     if kind not in loops.KINDS:
         raise unknown_name("loop kind", kind, loops.KINDS)
-    sides = {f"placement_{side}": _placement(given, f"at_{side}") for side in ("a", "b")}
-    length = {"length": _positive(given, "length", 0.3)} if kind == "rod" else {}
-    new = Loop(_unused("loop", m.loops), kind, **_two_bodies(m, given), **sides, axis=axis, **length)
+    a, b = _placement(given, "at_a"), _placement(given, "at_b")
+    new = Loop(_unused("loop", m.loops), kind, *_two_bodies(m, given), a, b, axis=axis)
+    new = replace(new, length=_positive(given, "length", 0.3)) if kind == "rod" else new
     return _rebuilt(m, loops=(*m.loops, new))
 
 
 def _sprung(m: Mechanism, given: dict[str, Any]) -> Mechanism:
-    points = {f"point_{side}": _placement(given, f"at_{side}").translation for side in ("a", "b")}
+    a, b = (_placement(given, key).translation for key in ("at_a", "at_b"))
     numbers = (("stiffness", 100.0), ("damping", 1.0), ("free_length", 0.3))
     coefficients = tuple((key, _positive(given, key, usual)) for key, usual in numbers)
-    name = _unused("spring", m.forces)
-    new = ForceElement(name, "spring_damper", **_two_bodies(m, given), **points, coefficients=coefficients)
+    new = ForceElement(_unused("spring", m.forces), "spring_damper", *_two_bodies(m, given), a, b, coefficients)
     return _rebuilt(m, forces=(*m.forces, new))
 
 
@@ -272,7 +272,7 @@ def _dropped(m: Mechanism, given: dict[str, Any]) -> Mechanism:
     name = given.get("part")
     kept = {field: tuple(x for x in getattr(m, field) if x.name != name) for field in ("loops", "forces", "frames")}
     if all(len(kept[field]) == len(getattr(m, field)) for field in kept):
-        raise unknown_name("part", name, [x.name for x in (*m.loops, *m.forces, *m.frames)])
+        raise unknown_name("part", str(name), [x.name for x in (*m.loops, *m.forces, *m.frames)])
     return _rebuilt(m, **kept)
 
 
