@@ -7,7 +7,7 @@ import { loadLine, fileName, ownParameters } from "./names.js";
 const SAMPLES = 241;
 const list = (x) => `[${Array.from(x, String).join(", ")}]`;
 
-// The reference of a plan: its class in Python, and the arguments by name; null for others, which are tables of samples.
+// The reference of a plan: its class in Python, and arguments by name; null for others, which are tables of samples.
 function referenceOf(plan) {
   const { kind, q0, q1, duration, via, qd0, qd1 } = plan;
   const ends = { q0: list(q0), q1: list(q1) };
