@@ -244,6 +244,92 @@ def test_reduced_equations_are_those_of_the_closed_mechanism(name):
         assert_close(found, driven[list(system.independent(q, prefer=lead).at)], 1e-11 * np.abs(driven).max(), "drive")
 
 
+def four_bar_by_hand(angle, output, coupler):
+    """Return the inertia of a four-bar that its crank feels, from the kinetic energy of its three links.
+
+    The ground link lies along -x from the crank's joint, the coupler starts at the tip of the output link, and all
+    angles are those of the links against x, with e = (cos, sin) and n = (-sin, cos). The velocity of the pin is
+
+        l1 n(angle) = r l2 n(output) + s l3 n(coupler)
+
+    per unit velocity of the crank. Its products with e(coupler) and e(output) are the velocity ratios r and s.
+    """
+    l1, l2, l3, m1, m2, m3, c1, c2, c3, J1, J2, J3 = (
+        sympy.Symbol(x, real=True) for x in "l1 l2 l3 m1 m2 m3 c1 c2 c3 I1zz I2zz I3zz".split()
+    )
+    r = l1 * sympy.sin(coupler - angle) / (l2 * sympy.sin(coupler - output))
+    s = l1 * sympy.sin(output - angle) / (l3 * sympy.sin(output - coupler))
+    center = l2**2 * r**2 + c3**2 * s**2 + 2 * l2 * c3 * r * s * sympy.cos(coupler - output)  # |r l2 n + s c3 n|^2
+    return J1 + m1 * c1**2 + (J2 + m2 * c2**2) * r**2 + J3 * s**2 + m3 * center
+
+
+def test_the_explicit_inertia_of_a_four_bar():
+    """Derive the inertia of [Saha2013]'s four-bar by hand, with lengths as symbols, and find it exactly."""
+    made = kt.load("four_bar").equations("inertia_matrix", symbols="all").reduced("crank")
+    angle, output, bend = made.arguments["q"]
+    l0, l1, l2, l3 = (sympy.Symbol(f"l{k}", real=True) for k in range(4))
+    by_hand = four_bar_by_hand(angle, output, output + bend)
+    # The pin closes the loop, l1 e(angle) = -l0 e(0) + l2 e(output) + l3 e(output + bend): no crank angle is left.
+    across = -l0 + l2 * sympy.cos(output) + l3 * sympy.cos(output + bend)
+    up = l2 * sympy.sin(output) + l3 * sympy.sin(output + bend)
+    closed = sympy.expand_trig(by_hand).subs({sympy.cos(angle): across / l1, sympy.sin(angle): up / l1})
+    difference = sympy.expand_trig(closed - sympy.expand_trig(made.expression[0, 0]))
+    numerator = sympy.numer(sympy.together(difference))
+    x, y, u, v = sympy.symbols("x y u v")
+    names = {sympy.cos(output): x, sympy.sin(output): y, sympy.cos(bend): u, sympy.sin(bend): v}
+    polynomial = sympy.expand(numerator.subs(names))
+    left = sympy.reduced(polynomial, [x**2 + y**2 - 1, u**2 + v**2 - 1], x, u, y, v)[1]
+    assert left == 0
+
+
+def test_the_inertia_of_a_four_bar_in_its_crank_angle_alone():
+    """Solve the triangle of four random links for both branches, and compare with the reduced inertia."""
+    bars = kt.load("four_bar")
+    made = bars.equations("inertia_matrix", symbols="all").reduced("crank")
+    names = sorted({str(s) for s in made.parameters} | {"l1"})
+    symbols = [sympy.Symbol(x, real=True) for x in names]
+    q = sympy.symbols("q1:4", real=True)
+    formula = sympy.lambdify([*q, *symbols], made.expression[0, 0])
+    by_hand = sympy.lambdify([*q, *symbols], four_bar_by_hand(q[0], q[1], q[1] + q[2]))
+    rng, own = np.random.default_rng(8), {str(s): float(x) for s, x in made.parameters.items()} | {"l1": 0.038}
+    tested = 0
+    for values in (own, *({x: float(rng.uniform(0.3, 1.5)) for x in names} for _ in range(40))):
+        angle = rng.uniform(-3.0, 3.0)
+        reach = values["l1"] * np.exp(1j * angle) + values["l0"]  # from the joint of the output link to the pin
+        part = (abs(reach) ** 2 + values["l2"] ** 2 - values["l3"] ** 2) / (2 * abs(reach) * values["l2"])
+        if abs(part) > 0.95:  # the links do not reach, or nearly
+            continue
+        for branch in (1.0, -1.0):
+            output = np.angle(reach) + branch * np.arccos(part)
+            coupler = np.angle(reach - values["l2"] * np.exp(1j * output))
+            state = (angle, output, coupler - output)
+            expected = by_hand(*state, *(values[x] for x in names))
+            assert_close(formula(*state, *(values[x] for x in names)), expected, 1e-12 * expected, "reduced inertia")
+            if values is own:
+                G = bars.independent(np.array(state), prefer="crank").G
+                inertia = (G.T @ bars.inertia_matrix(np.array(state)) @ G)[0, 0]
+                assert_close(inertia, expected, 1e-12 * expected, "G^T I G")
+            tested += 1
+    assert tested > 20
+
+
+def test_the_inertia_of_three_links_by_hand():
+    """Write the inertia matrix of three links in a plane from the kinetic energy of their centers, and find it."""
+    made = kt.load("planar_3r").equations("inertia_matrix", symbols="all")
+    _, q2, q3 = made.arguments["q"]
+    m1, m2, m3, c1, c2, c3, l1, l2, J1, J2, J3 = (
+        sympy.Symbol(x, real=True) for x in "m1 m2 m3 c1 c2 c3 l1 l2 I1zz I2zz I3zz".split()
+    )
+    # The centers move with sums of l_k w_k n_k, for absolute angular velocities w, and n_i . n_k is the cosine between.
+    w = {(0, 0): J1 + m1 * c1**2 + (m2 + m3) * l1**2, (1, 1): J2 + m2 * c2**2 + m3 * l2**2, (2, 2): J3 + m3 * c3**2}
+    w |= {(0, 1): (m2 * c2 + m3 * l2) * l1 * sympy.cos(q2), (1, 2): m3 * l2 * c3 * sympy.cos(q3)}
+    w |= {(0, 2): m3 * l1 * c3 * sympy.cos(q2 + q3)}
+    absolute = sympy.Matrix(3, 3, lambda i, k: w[min(i, k), max(i, k)])
+    sums = sympy.Matrix([[1, 0, 0], [1, 1, 0], [1, 1, 1]])  # absolute from relative velocities
+    left = made.expression - sums.T * absolute * sums
+    assert left.applyfunc(lambda x: sympy.simplify(sympy.expand(sympy.expand_trig(x)))).is_zero_matrix
+
+
 def test_what_has_no_reduced_form_says_so(planar):
     """Ask for the reduced form of an open arm and of bias torques, and for a joint that is not independent."""
     with pytest.raises(InputError, match="inertia_matrix has no reduced form here; inertia_matrix, gravity_to"):
