@@ -46,11 +46,11 @@ def load(
 ) -> System:
     """Return the System of a library name, of a robot of an installed package, or of a file.
 
-    Files are .toml, .urdf, .xacro (with `arguments`), .sdf, .xml (URDF or MJCF) or .csv. "robot:panda" is a robot of
-    example-robot-data or of robot_descriptions, with its meshes.
+    Files are .toml, .urdf, .xacro (with `arguments`), .sdf, .xml (URDF or MJCF), .csv or .m (ReDySim). "robot:panda" is
+    a robot of example-robot-data or of robot_descriptions, with its meshes.
     For URDF and SDF: base="free" lets the root link float. For URDF, SDF and MJCF: `roots` are further folders of
     meshes and included files, and fixed="keep" keeps the children of fixed joints as bodies. MJCF requires mujoco;
-    contacts=True reads the contacts of its geoms with planes and height fields of the world. For .toml and .csv:
+    contacts=True reads the contacts of its geoms with planes and height fields of the world. For .toml, .csv and .m:
     lenient=True accepts physically impossible inertias, which the other formats always accept. The System's
     `report` lists the content of the file and all that was changed, dropped or tolerated.
     """

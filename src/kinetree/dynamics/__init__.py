@@ -18,7 +18,6 @@ from . import (
     kinematics,
     recursion,
     regressor,
-    states,
 )
 
 
@@ -120,9 +119,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "closing_step": Algorithm(closed.closing_step, ("q",), "dq", ("nv",), inverts=True, lumps=True),
     "closing_speed": Algorithm(closed.closing_speed, ("q", "qd"), "qd", ("nv",), inverts=True, lumps=True),
-    "integrate": Algorithm(states.integrate, ("q", "qd"), "q", ("nq",)),
-    "difference": Algorithm(states.difference, ("q", "q2"), "dq", ("nv",)),
-    "coordinate_rate": Algorithm(states.coordinate_rate, ("q", "qd"), "dq", ("nq",)),
+    "integrate": Algorithm(kinematics.integrate, ("q", "qd"), "q", ("nq",)),
+    "difference": Algorithm(kinematics.difference, ("q", "q2"), "dq", ("nv",)),
+    "coordinate_rate": Algorithm(kinematics.coordinate_rate, ("q", "qd"), "dq", ("nq",)),
 }
 """Every compiled function of a System, by name."""
 

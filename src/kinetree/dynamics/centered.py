@@ -19,7 +19,7 @@ from ..algebra.scalars import Scalar, is_number
 from ..algebra.spatial import Wrench
 from ..algebra.vectors import ZERO, add, dot, scale, sub
 from ..model.parts import GROUND
-from . import states
+from . import kinematics
 from .closure import of_row
 from .energy import whole
 
@@ -133,7 +133,7 @@ def integrate(tree, own: frozenset[int] = frozenset()) -> list[Scalar]:
     roots = floating_roots(tree, own)
     for root in roots:
         _hold(root)
-    moved = list(states.integrate(tree))
+    moved = list(kinematics.integrate(tree))
     for root in roots:
         for place, label in zip(root.q, root.qd, strict=True):
             moved[place] = moved[place] + way[label]
@@ -142,7 +142,7 @@ def integrate(tree, own: frozenset[int] = frozenset()) -> list[Scalar]:
 
 def coordinate_rate(tree, u: Sequence[Scalar], own: frozenset[int] = frozenset()) -> list[Scalar]:
     """Return dz/dt of the tree with q and qd, whose centers of mass have the velocities in u."""
-    out = list(states.coordinate_rate(tree))
+    out = list(kinematics.coordinate_rate(tree))
     for root in floating_roots(tree, own):
         for place, label in zip(root.q, root.qd, strict=True):
             out[place] = u[label]

@@ -1,4 +1,4 @@
-"""Poses, twists and twist rates of bodies and frames."""
+"""Poses, twists and twist rates of bodies and frames, and steps in the space of coordinates."""
 
 from __future__ import annotations
 
@@ -98,3 +98,36 @@ def in_axes(tree, chain, f, t: Twist, axes: str) -> Twist:
     place(tree, chain)
     R = f.record.T.then(f.R, f.r).R
     return Twist(times(R, t.w), times(R, t.v))
+
+
+# --- Steps in the space of coordinates, joint by joint: quaternions keep unit length, angles add ---
+
+
+def integrate(tree):
+    """Return q displaced by dq (given in place of qd), exactly for a constant twist of each joint."""
+
+    @tree.each
+    def move(i):
+        i.moved = i.kind.integrate(i.joint, i.q, i.qd)
+
+    return tree.joints("moved")
+
+
+def difference(tree):
+    """Return the displacement dq from qa to qb (given in place of q and q2)."""
+
+    @tree.each
+    def compare(i):
+        i.way = i.kind.difference(i.joint, i.q, i.q2)
+
+    return tree.joints("way")
+
+
+def coordinate_rate(tree):
+    """Return dq/dt for the velocities qd."""
+
+    @tree.each
+    def differentiate(i):
+        i.rate = i.kind.rate(i.joint, i.q, i.qd)
+
+    return tree.joints("rate")

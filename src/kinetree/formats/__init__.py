@@ -10,7 +10,7 @@ from ..errors import Advice, ModelError
 from ..model.mechanism import Mechanism
 from .report import Report
 
-SUFFIXES = (".toml", ".urdf", ".xacro", ".xml", ".sdf", ".csv")
+SUFFIXES = (".toml", ".urdf", ".xacro", ".xml", ".sdf", ".csv", ".m")
 """The suffixes of files that `read` takes."""
 KNOWN = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 BASED = (".urdf", ".xacro", ".sdf")
@@ -27,10 +27,10 @@ def read(
     contacts: bool = False,
     arguments: Mapping[str, object] | None = None,
 ) -> tuple[Mechanism, Report]:
-    """Read .toml (native), .urdf, .xacro, .sdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
+    """Read .toml (native), .urdf, .xacro, .sdf, .xml (URDF or MJCF, by its root), .csv (DH table) or .m (ReDySim).
 
-    `base`, `fixed` and `roots` are for URDF and SDF, the last two also for MJCF. `lenient` is for .toml and .csv, where
-    it overrides the setting in the file; the other formats are always read leniently. `contacts` is for MJCF.
+    `base`, `fixed` and `roots` are for URDF and SDF, the last two also for MJCF. `lenient` is for .toml, .csv and .m,
+    where it overrides the setting in the file; the other formats are always read leniently. `contacts` is for MJCF.
     """
     path = Path(path)
     if not os.path.isfile(path):  # unlike Path.is_file, it does not raise for names that are too long
@@ -73,6 +73,10 @@ def read(
         from .dh import read_dh_csv
 
         return read_dh_csv(path, lenient=lenient)
+    if suffix == ".m":
+        from .redysim import read_redysim
+
+        return read_redysim(path, lenient=lenient)
     kind = f"with the suffix {suffix!r}" if suffix else "without a suffix"
     raise ModelError(f"files {kind} are not supported", file=path, remedy=f"use {KNOWN}")
 

@@ -265,7 +265,7 @@ def test_names_cannot_command_the_terminal():
         (["show", "stanfrd"], "no library mechanism 'stanfrd'; did you mean 'stanford'? available: bicycle, biped, "),
         (
             ["show", "none.urdf"],
-            "none.urdf: does not exist; give the path of a .toml, .urdf, .xacro, .xml, .sdf or .csv file",
+            "none.urdf: does not exist; give the path of a .toml, .urdf, .xacro, .xml, .sdf, .csv or .m file",
         ),
         (
             ["show", "stanford", "--base", "free"],

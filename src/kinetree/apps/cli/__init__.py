@@ -74,7 +74,9 @@ def list_library() -> None:
 
 @app.command()
 def show(
-    model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml or .csv file.")],
+    model: Annotated[
+        str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml, .csv or .m file.")
+    ],
     base: Annotated[str, typer.Option(help="URDF, SDF: fixed, or free to let the root link float.")] = "fixed",
     fixed: Annotated[
         str, typer.Option(help="URDF, SDF: merge links on fixed joints, or keep them as bodies.")
@@ -92,7 +94,7 @@ def show(
 
 @app.command("cache")
 def show_cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all compiled code.")] = False) -> None:
-    """Show the cache of compiled code: folder, files, size and limit."""
+    """Show the cache of compiled code: its folder and size."""
     from ...runtime import cache as kept
     from .console import make_console
     from .showing import print_cache

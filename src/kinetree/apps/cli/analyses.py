@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Model = Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml or .csv file.")]
+Model = Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml, .csv or .m file.")]
 Functions = Annotated[list[str] | None, typer.Argument(help="Names of functions, such as gravity_torque.")]
 Frame = Annotated[str | None, typer.Option(help="The frame of pose, jacobian and similar functions.")]
 Base = Annotated[str, typer.Option(help="URDF, SDF: fixed, or free to let the root link float.")]
@@ -91,9 +91,9 @@ def subsystems(
     root: Root = None,
     lenient: Lenient = False,
 ) -> None:
-    """Show the order in which the subsystems of a closed mechanism are solved.
+    """Show how a closed mechanism is solved part by part.
 
-    Determinate ones come first. A table compares the operations with those of the whole system.
+    Determinate subsystems come first. A table compares the operations with those of the whole system.
     """
     print(load_system(model, base, root, lenient).subsystems(drive))
 

@@ -25,7 +25,7 @@ def identify(
     log: Annotated[
         list[Path], typer.Argument(help="Logs (.csv): a header, and columns of time, q, and torques or currents.")
     ],
-    model: Annotated[str, typer.Option(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml or .csv file.")],
+    model: Annotated[str, typer.Option(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml, .csv or .m file.")],
     validation: Annotated[
         Path | None, typer.Option(help="Another log, for the residuals; default: the last quarter of the log.")
     ] = None,

@@ -17,7 +17,9 @@ app = typer.Typer()
 
 @app.command()
 def page(
-    model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml or .csv file.")],
+    model: Annotated[
+        str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml, .csv or .m file.")
+    ],
     output: FileOrFolder = OUT,
     base: Annotated[str, typer.Option(help="URDF, SDF: fixed, or free to let the root link float.")] = "fixed",
     root: Root = None,
@@ -96,7 +98,7 @@ FIRST = "stanford"
 @app.command()
 def studio(
     model: Annotated[
-        str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml or .csv file.")
+        str, typer.Argument(help="A library name, or a .toml, .urdf, .xacro, .sdf, .xml, .csv or .m file.")
     ] = FIRST,
     folder: Annotated[Path, typer.Option(help="The folder of files to open and to save.")] = Path("."),
     port: Annotated[

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...algebra.scalars import Scalar, absolute, maximum
-from ...dynamics import closed, closure, states
+from ...dynamics import closed, closure, kinematics
 from ...model.mechanism import Mechanism
 from ...model.scales import largest_length
 from ..ir.program import Array, Program
@@ -64,7 +64,7 @@ def closing_step(
 
 def displace(mechanism: Mechanism, given: dict[str, Any], step: Scalars) -> Scalars:
     """Return q displaced by a step."""
-    return states.integrate(Tree(mechanism, given | {"qd": step}))
+    return kinematics.integrate(Tree(mechanism, given | {"qd": step}))
 
 
 def largest(xs: Sequence[Scalar]) -> Scalar:

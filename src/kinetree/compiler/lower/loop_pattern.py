@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...dynamics import closed, closure, states
+from ...dynamics import closed, closure, kinematics
 from ...errors import ModelError
 from ...joints import kind
 from ...model.flexible import modal_entries
@@ -243,7 +243,7 @@ class PlainLoops:
     def move(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return q displaced by a step."""
         given = {"q": q.tolist(), "qd": (self.speeds * step).tolist()}
-        return np.array(states.integrate(Tree(self.mechanism, given)), dtype=float)
+        return np.array(kinematics.integrate(Tree(self.mechanism, given)), dtype=float)
 
     def closed(self, q: np.ndarray, enough: float = 0.0, *, held: np.ndarray | None = None) -> tuple[np.ndarray, float]:
         """Return the closed position that Newton's method finds from q, and its gap; `held` ones do not move."""

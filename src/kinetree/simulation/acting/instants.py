@@ -15,7 +15,7 @@ from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import ClosedTree, tree_maker, with_forces
 from ...compiler.lower.closing_steps import gap_in_parts
 from ...compiler.lower.sweeps import Tree
-from ...dynamics import centered, closed, closure, hybrid, inverse, kinematics, states
+from ...dynamics import centered, closed, closure, hybrid, inverse, kinematics
 from ...dynamics.actuated import computed_torques
 from ...errors import unknown_name
 from ...model.flexible import with_modal_forces
@@ -132,7 +132,7 @@ class Instant:
 
     def difference(self, q: Scalars) -> list[Scalar]:
         """Return the displacement from coordinates q to the present ones, in the tangent space."""
-        return states.difference(Tree(self.mechanism, self.inputs(q=list(q), q2=self.q)))
+        return kinematics.difference(Tree(self.mechanism, self.inputs(q=list(q), q2=self.q)))
 
     def inverse_dynamics(self, q: Scalars, qd: Scalars, qdd: Scalars, *, forces: bool = False) -> list[Scalar]:
         """Return the joint torques of any motion of the open tree, without the forces that act.

@@ -12,7 +12,7 @@ from ...compiler.derive.recorded import Recorded, trace_inputs
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.sweeps import Tree
-from ...dynamics import centered, states
+from ...dynamics import centered, kinematics
 from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ..closing import Baumgarte, Loops, Minimal, close_from_locked, locked_by
@@ -63,7 +63,7 @@ def rates(dynamics: ForcedMechanism) -> Program:
     trace, inputs = Trace(), rate_inputs(dynamics.mechanism)
     now = apply_forces(dynamics, trace, inputs, follow=True)
     qdd = _accelerations(now, dynamics)
-    return _program("rates", dynamics.mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
+    return _program("rates", dynamics.mechanism, inputs, trace, kinematics.coordinate_rate(now.tree), qdd)
 
 
 def euler_step(dynamics: ForcedMechanism, *, ends_centered: bool = False) -> Program:
