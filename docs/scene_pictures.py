@@ -14,10 +14,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-import kinetree as kt
 from page_pictures import DESKTOP, PHONE, WAIT, ahead, chromium, shot
 
-BEFORE = {"Build": "Model", "Move": "Kinematics", "Torques": "Inverse", "Simulate": "Forward", "Understand": "Recursion"}
+import kinetree as kt
+
+BEFORE = {
+    "Build": "Model", "Move": "Kinematics", "Torques": "Inverse", "Simulate": "Forward", "Understand": "Recursion",
+}  # fmt: skip
 """The names that modes had before."""
 
 

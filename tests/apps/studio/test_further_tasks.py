@@ -1,4 +1,4 @@
-"""Further tasks of a reader, on the file and in the studio: frames, curves, solutions, torques, falls, jogs, recursions."""
+"""Further tasks of a reader, on the file and in the studio: frames, curves, solutions, torques, falls, recursions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import drop, needs_browser, opened, served, typed, until
+from browser import drop, needs_browser, opened, projected, served, typed, until
 from kinetree.simulation.acting.references import sampled
 from page_reading import computed_ahead, coordinates, curves, motion, saved_csv
 from tolerance import assert_close
@@ -90,7 +90,10 @@ def test_solutions_side_by_side(chromium, tmp_path, request, name, home):
             kt.save(arm, tmp_path / "given.toml")
             drop(page, "given.toml", (tmp_path / "given.toml").read_text())
             title = arm.mechanism.name
-            until(page, f"kinetree.model.name === {title!r} && document.title === {title!r} && document.body.dataset.ready")
+            until(
+                page,
+                f"kinetree.model.name === {title!r} && document.title === {title!r} && document.body.dataset.ready",
+            )
             if page.evaluate("kinetree.store.get('mode')") != "Move":
                 page.keyboard.press("k")
         page.evaluate("(q) => kinetree.moveTo(Float64Array.from(q))", q)
@@ -174,3 +177,49 @@ def test_both_recursions_with_numbers(show):
         page.get_by_label("body of the block's column").select_option("0")
         block = np.asarray(arm.denoc(Q).N_l)[18:24, :6]
         assert_close(numbers(page, ".blocks [data-value]")[:36].reshape(6, 6), block, 1e-12, "a block of N_l")
+
+
+def test_dh_parameters_one_after_the_other(show):
+    """Take a frame through the four motions of a row, and read the matrix of each and their product."""
+    arm = kt.load("stanford")
+    with show("stanford", "Build") as page:
+        page.evaluate("(q) => kinetree.moveTo(Float64Array.from(q))", [0.5, 1.2, 0.35, 0.3, 0.6, 0.1])
+        page.get_by_role("button", name="link2", exact=True).first.click()
+        for done, motion_of in enumerate(("theta", "b", "a", "alpha"), 1):
+            page.get_by_role("button", name="Step", exact=True).click()
+            assert page.evaluate("kinetree.part.motionsDone()") == done
+            assert page.locator(f"[data-motion={motion_of}]").count() == 1
+        T = np.linalg.solve(arm.pose(coordinates(page), "frame_2"), arm.pose(coordinates(page), "frame_3"))
+        product = numbers(page, "[data-motion=product] td[data-value]").reshape(4, 4)
+        assert_close(product, T, 1e-12, "product of the four matrices")
+
+
+def test_steps_slow_motion_and_a_pull(show):
+    """Let an arm fall step by step, play it ten times slower, and pull it: an arrow has the force."""
+    arm = kt.load("planar_2r")
+    with show("planar_2r", "Simulate") as page:
+        page.locator(".stage").focus()
+        for _ in range(4):
+            page.keyboard.press(".")
+        time = "kinetree.store.get('time')"
+        assert_close(page.evaluate(time), 4 / 60, 1e-12, "four steps")
+        run = kt.simulate(arm, np.zeros(2), times=[0.0, 4 / 60], method="rk4", dt=STEP)
+        assert_close(coordinates(page), run.q[-1], 1e-12, "the fall")
+        page.get_by_label("speed", exact=True).select_option("0.1")
+        began = page.evaluate("performance.now()")
+        page.locator(".stage").focus()
+        page.keyboard.press(" ")
+        until(page, f"{time} > 0.08")
+        page.keyboard.press(" ")
+        passed = 1e-3 * (page.evaluate("performance.now()") - began)
+        assert page.evaluate(time) - 4 / 60 < 0.1 * passed + 1 / 60
+        page.get_by_label("speed", exact=True).select_option("1")
+        x, y = projected(page, (0.97 * arm.pose(coordinates(page), "tool")[:3, 3]).tolist())
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 40, y - 90, steps=4)
+        pulls = "(kinetree.part.layer().arrows || []).filter((x) => x.group === 'pull')"
+        until(page, f"{pulls}.length === 1")
+        assert page.evaluate(f"Math.hypot(...{pulls}[0].vector)") > 0.1
+        page.mouse.up()
+        assert page.evaluate(f"{pulls}.length") == 0
