@@ -265,11 +265,59 @@ def test_motions_of_a_row_lead_to_its_frame(chromium, tmp_path):
                 cells = "[data-motion=product] td[data-value]"
                 product = page.eval_on_selector_all(cells, "all => all.map((x) => Number(x.dataset.value))")
                 assert_close(np.reshape(product, (4, 4)), np.linalg.inv(before) @ end, 1e-12, "product of the matrices")
-                tip = page.evaluate("Array.from(kinetree.part.layer().lines.at(-1).points)")[-3:]
+                tip = page.evaluate("Array.from(kinetree.part.layer().over.at(-1).points)")[-3:]
                 assert_close(np.array(tip), end[:3, 3], 1e-6, "the frame on the stage, in single precision")
             names = page.eval_on_selector_all(".motions figure", "all => all.map((x) => x.dataset.motion)")
             order = ["theta", "b", "a", "alpha"] if name == "stanford" else ["alpha", "a", "b", "theta"]
             assert names == [*order, "product"]
+
+
+SHOWN = """() => {
+    const { over, labels, faded } = kinetree.part.layer();
+    return { lines: over.length, texts: labels.map((x) => x.text), strong: labels.filter((x) => x.strong), faded };
+}"""
+
+
+def test_motions_are_a_theatre(chromium, tmp_path):
+    """Step through a row, a chain, and all rows together: words, matrices, the lit cell, values at arcs and lines."""
+    q = np.array([0.3, -0.8, 0.4, 0.6, 1.1, -0.2])
+    arm = kt.load("stanford")
+    with model_page(chromium, tmp_path, arm, q=q) as page:
+        page.get_by_role("button", name="link2", exact=True).first.click()
+        step = page.get_by_role("button", name="Step", exact=True)
+        step.click()
+        degrees = f"{np.degrees(q[1]):.4f}"
+        assert page.inner_text(".theatre p") == f"link2: rotate about z by \u03b82 + q2 = {degrees} deg"
+        lit = "[...document.querySelectorAll('td.lit')].map((x) => x.dataset.cell)"
+        assert page.evaluate(lit) == ["1.theta"]
+        numbers = ".theatre td[data-value]"
+        found = page.eval_on_selector_all(numbers, "all => all.map((x) => Number(x.dataset.value))")
+        c, s = np.cos(q[1]), np.sin(q[1])
+        wanted = np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+        assert_close(np.reshape(found, (4, 4)), wanted, 1e-15, "matrix of the rotation")
+        assert page.locator(".theatre table[aria-label='matrix in symbols']").inner_text().startswith("c\u03b8")
+        for cell in ("1.b", "1.a", "1.alpha"):
+            step.click()
+            assert page.evaluate(lit) == [cell]
+        shown = page.evaluate(SHOWN)
+        assert [x["text"] for x in shown["strong"]] == ["\u03b12 = -90 deg"]
+        assert {"b2 = 0.1 m", f"\u03b82 + q2 = {degrees} deg"} <= set(shown["texts"])
+        assert shown["faded"] < 1
+        page.get_by_role("button", name="link6", exact=True).first.click()
+        page.get_by_role("button", name="chain", exact=True).click()
+        for _ in range(24):
+            step.click()
+        end = arm.pose(q, "frame_7")
+        pose = page.eval_on_selector_all(numbers, "all => all.map((x) => Number(x.dataset.value))")
+        assert_close(np.reshape(pose, (4, 4)), end, 1e-12, "pose of the last frame in the first, after the chain")
+        page.get_by_role("button", name="together", exact=True).click()
+        for _ in range(3):
+            step.click()
+        pose = page.eval_on_selector_all(numbers, "all => all.map((x) => Number(x.dataset.value))")
+        assert_close(np.reshape(pose, (4, 4)), end, 1e-12, "the same, all rows together")
+        assert page.evaluate(lit) == []
+        page.get_by_role("button", name="Move", exact=True).click()
+        assert page.locator(".theatre").is_hidden()
 
 
 def test_motions_play_and_respect_calm(chromium, tmp_path):

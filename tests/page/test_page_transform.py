@@ -51,3 +51,7 @@ def test_transforms_between_frames_are_the_library_s(chromium, tmp_path):
         assert_close(matrix(), np.linalg.inv(T)[:3], 1e-12, "inverse")
         shown = {x["text"] for x in page.evaluate("kinetree.part.layer().labels")}
         assert shown == {"link2", "link5"}
+        for name in ("link3", "link6"):
+            page.get_by_label("inspector").get_by_role("button", name=name, exact=True).click()
+        between = np.linalg.solve(arm.pose(Q, "link3"), arm.pose(Q, "link6"))
+        assert_close(matrix(), between[:3], 1e-12, "from one picked body to the next")

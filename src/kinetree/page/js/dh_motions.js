@@ -1,15 +1,24 @@
-// The elementary motions of a row of the DH table, one after the other, with frames on the stage and their matrices
-// beside it.
+// The elementary motions of rows of the DH table: of the picked row one after the other, of the whole chain to it, or
+// of all its rows together; with frames on the stage and their matrices beside it.
 
 import { EYE, motionsOf } from "./dh.js";
-import { el, section } from "./elements.js";
+import {
+  buildCard,
+  equation,
+  inWords,
+  matrixTable,
+  movedBy,
+  rowLayer,
+  symbols,
+  togetherLayer,
+  togetherPoses,
+} from "./dh_theatre.js";
+import { choice, el, section } from "./elements.js";
 import { SYMBOLS, variableOf } from "./model_table.js";
-import { product } from "./poses.js";
-import { axisLines } from "./stage_items.js";
-import { short, shownUnit } from "./units.js";
-import { ballMatrix, fromRows, originOf, rodMatrix, scale, add } from "./vectors.js";
+import { inverse, product } from "./poses.js";
 
 const LASTS = 1.2; // [s] one motion
+const TOGETHER = 3; // motions that last as long as all rows together
 const WORDS = {
   theta: "rotation about z",
   b: "displacement along z",
@@ -18,11 +27,6 @@ const WORDS = {
   gamma: "rotation about z",
   epsilon: "displacement along z",
 };
-const COLORS = [
-  [0.8, 0.2, 0.15],
-  [0.15, 0.6, 0.2],
-  [0.15, 0.35, 0.85],
-];
 
 // The row with the coordinate of its joint added, and the frame from which its motions start.
 export function startOf(app, i) {
@@ -34,7 +38,8 @@ export function startOf(app, i) {
   // a chain of fixed joints has no functions
   const poses = app.kernel ? app.kernel.poses(store.get("q")) : app.data.first.poses;
   const before = row.parent < 0 ? EYE : poses.slice(16 * row.parent, 16 * row.parent + 16);
-  return { row: field ? { ...row, [field]: row[field] + q } : row, q, field, from: frameBefore(app, i, row, before) };
+  const whole = field ? { ...row, [field]: row[field] + q } : row;
+  return { i, row: whole, q, field, from: frameBefore(app, i, row, before) };
 }
 
 // Frame i of a standard row is where its joint stands on the body before; frame i-1 of a modified row is the frame of
@@ -57,16 +62,60 @@ function frameBefore({ table, model, store }, i, row, before) {
   return product(before, near(rows[row.parent]));
 }
 
-export function buildMotions(app) {
+// The rows of a chain from the ground to row i, each with the gap between the end of the one before and its start; null
+// where a row has no motions.
+function chainTo(app, i) {
+  const rows = [];
+  for (let k = i; k >= 0; k = app.store.get("table").rows[k].parent) {
+    const found = startOf(app, k);
+    if (!found) return null;
+    rows.unshift(found);
+  }
+  return rows.map((row, k) => {
+    if (!k) return { ...row, gap: EYE };
+    const { row: other, from } = rows[k - 1];
+    return { ...row, gap: product(inverse(movedBy(other, from, motionsOf(other).length)), row.from) };
+  });
+}
+
+// light(i, field) marks a cell of the table, or none with -1.
+export function buildMotions(app, light) {
   const { store, stage } = app;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  let scope = "row";
   let at = 0; // motions done, with the share of the present one
   let run = 0;
-  const count = () => (now() ? motionsOf(now().row).length : 0);
-  const now = () => startOf(app, app.row());
+  const card = buildCard(stage.host.parentElement);
+  const rows = () => (scope === "row" ? [startOf(app, app.row())].filter(Boolean) : chainTo(app, app.row()) || []);
+  const lengths = (all) => all.map(({ row }) => motionsOf(row).length);
+  const count = (all = rows()) =>
+    scope === "together" && all.length ? TOGETHER : lengths(all).reduce((sum, n) => sum + n, 0);
+  // The row that moves, and how many of its motions are done.
+  function now(all) {
+    let done = at;
+    for (const [k, n] of lengths(all).entries()) {
+      if (done <= n || k === all.length - 1) return { found: all[k], done: Math.min(done, n) };
+      done -= n;
+    }
+    return { found: null, done: 0 };
+  }
+  const scopes = choice(["row", "chain", "together"], {
+    label: "motions of",
+    value: scope,
+    titles: {
+      row: "the motions of the picked row, one after the other",
+      chain: "all rows from the ground to the picked one, one motion after the other",
+      together: "all rows from the ground to the picked one at once",
+    },
+    change: (which) => {
+      stop();
+      scope = which;
+      go(0);
+    },
+  });
   const play = el("button", {
     type: "button",
-    title: "the motions of the row one after the other",
+    title: "the motions one after the other",
     onclick: () => (run ? stop() : begin()),
   });
   const step = el("button", {
@@ -89,7 +138,7 @@ export function buildMotions(app) {
   });
   const matrices = el("div", { class: "motions" });
   const hint = el("p", { class: "hint" });
-  const buttons = el("div", { class: "buttons" }, play, step, none);
+  const buttons = el("div", {}, scopes, el("div", { class: "buttons" }, play, step, none));
   const element = section("Matrices of the row", hint, matrices);
 
   function go(to) {
@@ -124,92 +173,90 @@ export function buildMotions(app) {
     refresh();
   }
 
-  // The pose after the motions that are done.
-  function moving({ row, from }, done = at) {
-    return motionsOf(row).reduce((T, m, k) => product(T, m.of(m.value * Math.max(0, Math.min(1, done - k)))), from);
+  function refresh() {
+    const all = rows();
+    element.hidden = buttons.hidden = !startOf(app, app.row());
+    const { found, done } = now(all);
+    play.textContent = run ? "Pause" : "Play";
+    const moves = at > 0 && Boolean(found);
+    showCard(all, moves ? found : null, done);
+    const motion = moves && scope !== "together" ? motionsOf(found.row)[Math.max(0, Math.ceil(done - 1e-9) - 1)] : null;
+    light(motion ? found.i : -1, motion?.name);
+    if (found) showMatrices(scope === "together" ? all[all.length - 1] : found, done);
   }
 
-  function refresh() {
-    const found = now();
-    element.hidden = buttons.hidden = !found;
-    if (!found) return;
-    const { row } = found;
-    play.textContent = run ? "Pause" : "Play";
+  // What moves, in words, and its matrices; at the end of several rows, the pose of the last frame.
+  function showCard(all, found, done) {
+    if (!found) return card.show("", []);
+    const units = store.get("units");
+    const names = (list) => list.map(({ i }) => `T${i + 1}`).join(" ");
+    if (scope === "together") {
+      const poses = togetherPoses(all, at / TOGETHER);
+      const words = `${names(all)}: every frame by ${Math.round((100 * at) / TOGETHER)} % of all its motions`;
+      return card.show(words, [Array.from(product(inverse(poses[0]), poses[poses.length - 1]))]);
+    }
+    const motions = motionsOf(found.row);
+    const k = Math.max(0, Math.ceil(done - 1e-9) - 1);
+    if (at >= count(all) && all.length > 1) {
+      const end = movedBy(found.row, found.from, motions.length);
+      return card.show(`${names(all)}: from frame 1 to ${found.row.name}`, [
+        Array.from(product(inverse(all[0].from), end)),
+      ]);
+    }
+    const motion = motions[k];
+    const words = `${found.row.name}: ${inWords(motion, found.i, found.field, units)}`;
+    return card.show(words, [symbols(motion), Array.from(motion.of(motion.value * Math.min(1, done - k)))]);
+  }
+
+  function showMatrices({ i, row, field }, done) {
     hint.textContent =
       row.form === "standard"
-        ? `From frame ${app.row() + 1} to frame ${app.row() + 2}, each motion about the axes that the ones ` +
-          `before have moved.`
+        ? `From frame ${i + 1} to frame ${i + 2}, each motion about the axes that the ones before have moved.`
         : `From the frame before to the frame of ${row.name}, each motion about the axes that the ones before ` +
-          `have moved.`;
+          "have moved.";
     const units = store.get("units");
     const motions = motionsOf(row);
     const whole = motions.reduce((T, m) => product(T, m.of(m.value)), EYE);
     matrices.replaceChildren(
-      ...motions.map((m, k) => {
-        const { unit, factor } = shownUnit(m.isTurn ? "rad" : "m", units);
-        const sum = m.name === found.field ? `${SYMBOLS[m.name]} + q` : SYMBOLS[m.name];
-        return el(
+      ...motions.map((m, k) =>
+        el(
           "figure",
-          { class: k < at && k >= at - 1 ? "now" : "", "data-motion": m.name },
-          el("figcaption", { text: `${k + 1}. ${WORDS[m.name]}, ${sum} = ${short(m.value * factor)} ${unit}` }),
+          { class: k < done && k >= done - 1 && scope !== "together" ? "now" : "", "data-motion": m.name },
+          el("figcaption", { text: `${k + 1}. ${WORDS[m.name]}, ${equation(m, i, field, units)}` }),
           matrixTable(symbols(m)),
-          matrixTable(m.of(m.value)),
-        );
-      }),
+          matrixTable(Array.from(m.of(m.value))),
+        ),
+      ),
       el(
         "figure",
         { "data-motion": "product" },
         el("figcaption", { text: "their product" }),
-        ...[wholeSymbols(row), whole].filter(Boolean).map(matrixTable),
+        ...[wholeSymbols(row), Array.from(whole)].filter(Boolean).map(matrixTable),
       ),
     );
   }
 
   function layer() {
-    const found = at > 0 ? now() : null;
-    if (!found) return null;
-    const { size } = stage.scene;
-    const [from, to] = [fromRows(found.from, 0), fromRows(moving(found), 0)];
-    const ends = motionsOf(found.row).map((_, k) => originOf(fromRows(moving(found, Math.min(at, k + 1)), 0)));
-    const path = [originOf(from), ...ends].flat();
-    const marks = [0, 1, 2].map((k) => {
-      const tip = add(originOf(to), scale(0.16 * size, [to[4 * k], to[4 * k + 1], to[4 * k + 2]]));
-      return { solid: "rod", matrix: rodMatrix(originOf(to), tip, 0.005 * size), color: COLORS[k] };
-    });
-    const r = 0.009 * size;
-    marks.push({ solid: "ball", matrix: ballMatrix(originOf(to), r), color: stage.palette.accent.slice(0, 3) });
-    const lines = [
-      ...axisLines([from], 0.16 * size),
-      { points: new Float32Array(path), strip: true, color: stage.palette.accent, width: 2 },
-    ];
-    const labels = ["x", "y", "z"].map((text, k) => ({
-      text,
-      at: add(originOf(to), scale(0.18 * size, [to[4 * k], to[4 * k + 1], to[4 * k + 2]])),
-    }));
-    return { marks, lines, labels };
+    const all = at > 0 ? rows() : [];
+    if (!all.length) return null;
+    if (scope === "together") return togetherLayer(app, all, at / TOGETHER);
+    const { found, done } = now(all);
+    return rowLayer(app, found, done);
   }
   return {
     buttons,
     element,
     refresh,
     layer,
-    stop,
+    // Leave the mode: nothing moves, and the card goes.
+    stop() {
+      stop();
+      card.show("", []);
+    },
     get done() {
       return at;
     },
   };
-}
-
-// The matrix of an elementary motion in symbols.
-function symbols({ name, axis, isTurn }) {
-  const text = SYMBOLS[name];
-  const out = Array.from(EYE, String);
-  if (!isTurn) out[4 * axis + 3] = text;
-  else {
-    const [i, j] = [(axis + 1) % 3, (axis + 2) % 3];
-    [out[5 * i], out[4 * i + j], out[4 * j + i], out[5 * j]] = [`c${text}`, `\u2212s${text}`, `s${text}`, `c${text}`];
-  }
-  return out;
 }
 
 function wholeSymbols(row) {
@@ -253,26 +300,4 @@ function wholeSymbols(row) {
     "0",
     "1",
   ];
-}
-
-function matrixTable(entries) {
-  const typed = typeof entries[0] === "number";
-  const text = (x) => (!typed ? x : Math.abs(x - Math.round(x)) < 5e-4 ? String(Math.round(x) + 0) : x.toFixed(3));
-  return el(
-    "table",
-    { class: "matrix four", "aria-label": typed ? "matrix in numbers" : "matrix in symbols" },
-    el(
-      "tbody",
-      {},
-      [0, 1, 2, 3].map((r) =>
-        el(
-          "tr",
-          {},
-          [0, 1, 2, 3].map((c) =>
-            el("td", { text: text(entries[4 * r + c]), "data-value": typed ? String(entries[4 * r + c]) : null }),
-          ),
-        ),
-      ),
-    ),
-  );
 }

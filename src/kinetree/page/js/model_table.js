@@ -66,7 +66,7 @@ export function buildLines(app, { choose, edit, editPart }) {
         made.map((x) =>
           x.colspan
             ? el("td", { colspan: String(x.colspan), class: "hint", text: x.text })
-            : el("td", { class: x.variable ? "variable" : "", title: x.title || null }, x.control),
+            : el("td", { class: x.variable ? "variable" : "", title: x.title || null, "data-cell": x.id }, x.control),
         ),
       );
       if (i >= 0) cells.push(() => body.classList.toggle("picked", i === app.row()));
@@ -103,6 +103,7 @@ export function buildLines(app, { choose, edit, editPart }) {
               ? null
               : (x) => edit(i, { [field]: x }, `${field} of ${row.name}`),
           ),
+          id: `${i}.${field}`,
           variable: field === variableOf(row),
           title:
             field === variableOf(row) ? `${WORDS[field]}; the coordinate of the joint is added to it` : WORDS[field],
@@ -161,6 +162,11 @@ export function buildLines(app, { choose, edit, editPart }) {
   };
   return {
     element: box,
+    // Mark the cell of a field of row i, and no other.
+    light(i, field) {
+      for (const cell of box.querySelectorAll("[data-cell]"))
+        cell.classList.toggle("lit", cell.getAttribute("data-cell") === `${i}.${field}`);
+    },
     refresh() {
       if (shapeOf(store.get("table")) !== shape) build();
       cells.forEach((show) => show());

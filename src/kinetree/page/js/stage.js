@@ -1,11 +1,12 @@
 // The stage: the mechanism in three dimensions. `compose` returns what is to be drawn, as a scene:
 //   { matrices: one per body, show: { names, axes, ... }, hidden: Set of bodies, picked: body or -1, isPlaying,
 //     trails: lines as trails.js makes them, arrows: [{ name, group, unit, origin, vector, length }], layers: [...] }
-// A layer is what a panel adds: { items, lines, marks, labels, arrows }, each a list and each optional.
+// A layer is what a panel adds: { items, lines, over, marks, labels, arrows }, each a list and each optional; with
+// `faded`, an alpha, bodies fade behind it.
 //   item: { matrix, solid: "rod" | "cone" | "ball", color, alpha }
 //   line: { points, strip, color, width, fades, fits }: one that `fades` is clear at its first point, and what the view
 //         is fitted to has the lines that `fits` too
-//   label: { text, at, color, strong }                                   marks are items that nothing hides.
+//   label: { text, at, color, strong }                           marks are items, and over lines, that nothing hides.
 // `refresh` draws at the next frame of the screen.
 
 import { el } from "./elements.js";
@@ -138,7 +139,7 @@ export class Stage {
     const { floor } = this.scene;
     const layers = scene.layers || [];
     const items = [
-      ...bodyItems(this, scene),
+      ...bodyItems(this, scene, Math.min(1, ...layers.map((layer) => layer.faded ?? 1))),
       ...(scene.ghost ? bodyItems(this, { ...scene, matrices: scene.ghost, picked: -1 }, 0.25) : []),
     ];
     const trail = this.palette.trail;
@@ -158,6 +159,7 @@ export class Stage {
       items.push(...(layer.items || []).map((item) => this.stretched(item)));
       marks.push(...(layer.marks || []).map((item) => this.stretched(item)));
       lines.push(...(layer.lines || []));
+      over.push(...(layer.over || []));
     }
     return {
       camera,

@@ -60,7 +60,7 @@ export const panel = {
     let shown = { i: -1, refresh: () => {} };
     const gravity = buildGravity(app);
     const loops = buildLoops(app);
-    const motions = buildMotions(app);
+    const motions = buildMotions(app, lines.light);
     const structure = server ? buildStructure(app) : unchanging();
     host.append(
       ...(server

@@ -46,6 +46,10 @@ export const panel = {
       title: "the inverse transform",
       onclick: () => change({ from: store.get("transform").to, to: store.get("transform").from }),
     });
+    const hint = el("p", {
+      class: "hint",
+      text: "Two clicks on bodies choose them: from the first one to the second.",
+    });
     const matrix = el("div", { class: "pose" });
     const numbers = el("div", {});
     const meaning = el("p", { class: "hint" });
@@ -56,6 +60,7 @@ export const panel = {
           el("label", { class: "control turns" }, el("span", { class: "name", text: ["from", "to"][k] }), pick),
         ),
         el("div", { class: "buttons" }, swap),
+        hint,
         matrix,
         meaning,
       ),
@@ -75,6 +80,12 @@ export const panel = {
       app.stage.refresh();
     }
     store.on(["q", "units", "parameters", "transform"], refresh);
+    // the body that is picked is the end, and the end before it the start
+    store.on(["picked"], () => {
+      const picked = frames.findIndex((f) => f.name === model.bodies[store.get("picked")]?.name);
+      const { to } = store.get("transform");
+      if (here() && picked >= 0 && picked !== to) change({ from: to, to: picked });
+    });
 
     return {
       enter() {
