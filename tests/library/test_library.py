@@ -317,6 +317,25 @@ def test_spatial_biped_is_modified_dh():
     assert_close(poses(load("spatial_biped"), q)["link12"], pose, 1e-14, "foot")
 
 
+TABLE_1 = {
+    "Ba": (-200.0, -2.0, 460.0), "Bb": (200.0, -2.0, 460.0), "Bc": (0.0, 0.0, 495.0), "C": (0.0, -5.7, 338.5),
+    "D": (0.0, 0.0, -15.0), "E": (0.0, 0.0, 85.0), "F": (0.0, 0.0, 397.2), "G": (0.0, 56.0, 397.2),
+    "H": (0.0, 0.0, 460.0), "I": (0.0, -20.0, 460.0), "J": (200.0, -20.0, 460.0), "K": (-200.0, -20.0, 460.0),
+}  # fmt: skip
+"""Points of CHARMIE's body 5, from its origin, in millimeters."""
+
+
+def test_body_5_of_charmie_has_the_points_of_table_1():
+    """Find the points of table 1 as joints, center of mass and frames of body 5."""  # [Goncalves2023]
+    mechanism = load("charmie")
+    found = {j.name[-2:]: j.placement.translation for j in mechanism.joints if j.parent == "body_5"}
+    found = {f"B{name[-1]}": place for name, place in found.items()} | {"C": mechanism.body("body_5").com}
+    found |= {f.name.removesuffix("5"): f.placement.translation for f in mechanism.frames if f.body == "body_5"}
+    assert found.keys() == TABLE_1.keys()
+    for name, point in TABLE_1.items():
+        assert_close(found[name], np.array(point) / 1000, 1e-16, name)
+
+
 def test_robots_of_installed_packages(tmp_path, monkeypatch):
     """Load robots by name with their meshes, and read what is there, what is not downloaded, and what to install."""
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
