@@ -61,7 +61,8 @@ def load(
         roots = (*roots, *folders)
     elif isinstance(model, str) and _is_name(model):
         if model not in library.names():
-            raise unknown_name("library mechanism", model, library.names())
+            robots = {name.lower(): f"{library.PREFIX}{name}" for name in library.robots()}
+            raise unknown_name("library mechanism", model, library.names(), elsewhere=robots)
         model = library.path(model)
     try:
         return _system(

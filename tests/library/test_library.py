@@ -344,6 +344,8 @@ def test_robots_of_installed_packages(tmp_path, monkeypatch):
         assert arm.nv == 9 and not any("meshes are not found" in line for line in arm.report.lines("suspect"))
         with pytest.raises(UnknownNameError, match="no robot 'pandda'; did you mean 'panda'"):
             kt.load("robot:pandda")
+        with pytest.raises(UnknownNameError, match="no library mechanism 'Panda'; did you mean 'robot:panda'"):
+            kt.load("Panda")
         assert {"ur5", "anymal_b_simple", "anymal_c_simple", "cassie_v2"} <= library.robots().keys()
     urdf = tmp_path / "downloads" / "own_description" / "urdf" / "own_robot.urdf"
     urdf.parent.mkdir(parents=True)

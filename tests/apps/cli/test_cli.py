@@ -104,7 +104,7 @@ def test_help_lists_the_commands(capsys):
     """Read every command with its full line of help."""
     assert run("--help") == 0
     out = re.sub(" +", " ", capsys.readouterr().out)
-    assert "list List the built-in mechanisms; `show NAME` prints the details.\n" in out
+    assert "list List mechanisms and installed robots; `show NAME` has details.\n" in out
     assert "show Show a mechanism and the report of its import.\n" in out
     assert "demo Compute, compare, simulate, time and draw arms.\n" in out
     assert "..." not in out.split("Commands:")[1], "no line of help is cut"
@@ -143,8 +143,9 @@ def test_list_groups_by_the_property_of_the_first_joint(monkeypatch):
 def test_list_keeps_every_word_at_any_width(width):
     """List the library on screens of any width and find every word of the summaries."""
     console, mechanism = screen(width), kt.load("stanford").mechanism
-    print_library(console, [("stanford", mechanism)])
+    print_library(console, [("stanford", mechanism)], ["panda", "ur5_with_a_long_name"])
     out = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "2" in out and "panda" in out
     assert max(map(len, out.splitlines())) <= width
     letters = set(re.findall(r"[A-Za-z]{3,}", out))
     assert {word for word in re.findall(r"[A-Za-z]{3,9}", "The Stanford arm") if word not in letters} == set()

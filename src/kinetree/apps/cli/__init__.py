@@ -63,13 +63,14 @@ def options(
 
 @app.command("list")
 def list_library() -> None:
-    """List the built-in mechanisms; `show NAME` prints the details."""
+    """List mechanisms and installed robots; `show NAME` has details."""
     from ... import library
     from ...formats import read
     from .console import make_console
     from .showing import print_library
 
-    print_library(make_console(), [(name, read(library.path(name))[0]) for name in library.names()])
+    mechanisms = [(name, read(library.path(name))[0]) for name in library.names()]
+    print_library(make_console(), mechanisms, list(library.robots()))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -240,8 +241,11 @@ GROUPS = {
 }
 
 
-def print_library(console: Console, mechanisms: Sequence[tuple[str, Mechanism]]) -> None:
-    """Print names, sizes and summaries in groups: a table per group, or lines on a narrow screen."""
+def print_library(console: Console, mechanisms: Sequence[tuple[str, Mechanism]], robots: Sequence[str] = ()) -> None:
+    """Print names, sizes and summaries in groups: a table per group, or lines on a narrow screen.
+
+    `robots` are the names of those of installed packages.
+    """
     for group in reversed(GROUPS):
         members = [(name, m) for name, m in mechanisms if _group(m) == group]
         if members:
@@ -249,6 +253,10 @@ def print_library(console: Console, mechanisms: Sequence[tuple[str, Mechanism]])
             _print_group(console, members)
     console.print()
     console.print("nv: degrees of freedom of the joints; loops leave fewer.", style="dim")
+    if robots:
+        named = f"{count_text(len(robots), 'robot', 'robots')} of installed packages: {clean(', '.join(robots))}."
+        for line in textwrap.wrap(f"robot:NAME: {named}", min(console.width, 120)):
+            console.print(line, style="dim")
     console.print("kinetree show NAME: joints, bodies, description and source.", style="dim")
 
 
