@@ -234,3 +234,13 @@ def test_a_loop_is_cut_elsewhere(chromium, tmp_path):
         assert page.evaluate("kinetree.store.get('mode')") == "Loops"
         assert "output: revolute" in page.inner_text(".cuts")
         assert_close(page.evaluate(centers), before, 1e-12, "center of mass")
+
+
+def test_subsystems_are_listed_in_their_order(chromium, tmp_path):
+    """Read the order in which the subsystems of a four-bar are solved."""
+    bars = kt.load("four_bar")
+    with opened(chromium, bars.page().save(tmp_path / "bars.html")) as page:
+        looped(page)
+        steps = page.locator("ol.subsystems li").all_inner_texts()
+        assert steps == [str(step) for step in bars.subsystems("crank").steps]
+        assert page.get_by_text("Solved one after the other, if crank drives.").count() == 1

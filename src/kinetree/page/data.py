@@ -13,6 +13,8 @@ from .. import loops as loop_kinds
 from .._support import VERSION
 from ..algebra.arrays import Numbers
 from ..algebra.vectors import from_moments
+from ..analysis.loops.subsystems import subsystem_recursion
+from ..errors import InputError, ModelError
 from ..exporting.acting import coordinates
 from ..formats.report import Report
 from ..formats.urdf_writer import urdf_template
@@ -223,7 +225,7 @@ def _data(
     editable = table is not None and bodies <= LINES
     data = {
         "kinetree": VERSION,
-        "model": page_model(mechanism, values, lengths),
+        "model": page_model(mechanism, values, lengths) | _solving_order(system),
         "table": table if editable else None,
         "scene": page_scene(drawn, reached, standing=len(poses) == 1, ground=ground),
         "first": {
@@ -239,6 +241,21 @@ def _data(
     room -= DRAWING if meshes else len(pack(data))
     functions = page_kernel(live, room, editable=editable, ground=ground, progress=progress) if kernel else None
     return data | {"table": table, "kernel": functions}
+
+
+EXAMINED = 32
+"""The most degrees of freedom of closed mechanisms whose subsystems a page lists; the search takes seconds beyond."""
+
+
+def _solving_order(system: System) -> dict[str, Any]:
+    """Return the steps by which the subsystems of a closed mechanism are solved, as text, with its drives."""
+    if not system.closures or system.nv > EXAMINED:
+        return {}
+    try:
+        recursion = subsystem_recursion(system)
+    except (InputError, ModelError):  # the doctor of the page says why its loops cannot be driven
+        return {}
+    return {"subsystems": {"drives": list(recursion.actuated), "steps": [str(step) for step in recursion.steps]}}
 
 
 def _with_meshes(start: Trajectory, files: Collection[str]) -> Trajectory:

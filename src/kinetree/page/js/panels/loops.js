@@ -110,6 +110,7 @@ export const panel = {
       section("Freedoms", free),
       ...drive.sections,
       section("Assembly modes", modes.elements),
+      ...solvingOrder(model.subsystems),
       section(
         "Cuts",
         cuts,
@@ -261,4 +262,20 @@ function replaced(host, children) {
     host.children.length === children.length &&
     children.every((child, k) => child.outerHTML === host.children[k].outerHTML);
   if (!same) host.replaceChildren(...children);
+}
+
+// The order in which the trees that remain after the cuts are solved; known to pages that Python has written.
+function solvingOrder(subsystems) {
+  if (!subsystems) return [];
+  const { drives, steps } = subsystems;
+  return [
+    section(
+      "Subsystems",
+      el("ol", { class: "subsystems" }, ...steps.map((text) => el("li", { text }))),
+      el("p", {
+        class: "hint",
+        text: `Solved one after the other, if ${drives.join(", ")} ${drives.length > 1 ? "drive" : "drives"}.`,
+      }),
+    ),
+  ];
 }
