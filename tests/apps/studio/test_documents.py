@@ -123,6 +123,65 @@ def test_back_and_a_closed_tab_keep_a_robot_of_ones_own(chromium, address):
         until(other, "kinetree.model.bodies.length === 3")
 
 
+def test_undo_goes_back_beyond_a_reload(chromium, address):
+    """Move joints and change a mass, take one back, reload: undo and redo go on where they were, in other modes too."""
+    with served(chromium, f"{address}&open=library%2Fplanar_3r#mode=Simulate") as page:
+        page.keyboard.press("k")
+        for text in ("12.5", "-20", "31"):
+            typed(page, "joint2", text)
+            page.wait_for_timeout(1100)  # changes of the same box within a second are one
+        page.keyboard.press("Escape")
+        page.locator(".stage").focus()
+        page.keyboard.press("b")
+        page.evaluate("kinetree.store.set({ picked: 1 })")
+        typed(page, "mass of link2", "0.75")
+        page.keyboard.press("Escape")
+        page.locator(".stage").focus()
+        page.keyboard.press("Control+z")
+        first = page.evaluate("kinetree.model.bodies[1].mass")
+        before = kept(page)
+        assert before["masses"][1] == first != 0.75
+        assert reloaded(page, "planar_3r") == before
+        page.keyboard.press("Control+y")
+        assert page.evaluate("kinetree.model.bodies[1].mass") == 0.75
+        for angle in (31.0, -20.0, 12.5, 0.0):
+            assert page.evaluate("kinetree.store.get('q')[1]") == pytest.approx(np.radians(angle), abs=1e-15)
+            page.keyboard.press("Control+z")
+            if angle == 31.0:
+                assert page.evaluate("kinetree.model.bodies[1].mass") == first
+                page.keyboard.press("Control+z")
+        page.keyboard.press("Control+y")
+        assert page.evaluate("kinetree.store.get('q')[1]") == pytest.approx(np.radians(12.5), abs=1e-15)
+
+
+def test_a_run_in_python_is_kept(chromium, address):
+    """Run in Python, seek, reload: the same states, charts and time; a run that is too large is told."""
+    with served(chromium, f"{address}&open=library%2Fplanar_2r#mode=Simulate") as page:
+        until(page, "document.querySelectorAll('select[aria-label=method] option').length > 5")
+        page.get_by_label("method", exact=True).select_option("dop853")
+        typed(page, "duration", "0.75")
+        page.get_by_role("button", name="Run in Python").click()
+        until(page, "kinetree.store.get('motion').recorded === true")
+        page.get_by_role("button", name="energy", exact=True).click()
+        page.evaluate("kinetree.player.seek(0.4)")
+        states = "['t', 'q', 'qd'].map((x) => Array.from(kinetree.store.get('motion')[x]))"
+        given = page.evaluate(states)
+        before = kept(page)
+        assert reloaded(page, "planar_2r") == before and before["time"] == 0.4
+        assert page.evaluate(states) == given
+        page.get_by_role("button", name="Restart").click()
+        assert page.evaluate("kinetree.store.get('motion').recorded") is None
+        before = kept(page)
+        assert reloaded(page, "planar_2r") == before
+        until(page, "document.querySelectorAll('select[aria-label=method] option').length > 5")
+        typed(page, "duration", "400")
+        page.get_by_label("method", exact=True).select_option("rk4")
+        page.get_by_label("time step", exact=True).last.fill("0.01")
+        page.get_by_label("time step", exact=True).last.press("Enter")
+        page.get_by_role("button", name="Run in Python").click()
+        page.get_by_text("it is too large to be kept through a reload").wait_for(timeout=120_000)
+
+
 @contextmanager
 def studio_at(port: int, folder: Any) -> Iterator[str]:
     """Yield the address of a studio at a port."""

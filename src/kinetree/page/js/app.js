@@ -56,7 +56,7 @@ export async function start(host, text, shown) {
   const link = location.hash || document.getElementById("data").dataset.state || "";
   listenForBack?.(session);
   if (!kept) return build(host, data, { hash: link, shown, session });
-  const given = { document: kept.id, structures: kept.structures };
+  const given = { document: kept.id, structures: kept.structures, history: kept.history };
   const call = callFor(kept, data);
   session.structures = call ? undefined : given.structures;
   const app = await build(host, data, { hash: call ? link : kept.state, shown, session, given });
@@ -129,6 +129,8 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   buildInspector(layout.inspector, app);
   buildTools(app, layout);
   openState(app, mode, state);
+  const { history: past } = /** @type {{ history?: string }} */ (given);
+  if (past) store.readHistory(past);
   app.stage.draw();
   document.title = data.title;
   document.body.dataset.ready = app.stage.isPlain ? "plain" : "webgl";

@@ -41,7 +41,8 @@ export async function openDocument(app, kept, say = app.say) {
   const [where, ...name] = kept.source.split("/");
   const action = { library: "open_library", lesson: "open_lesson", folder: "open_file" }[where];
   const call = kept.call || (action && { action, args: { name: name.join("/") } });
-  const given = { hash: kept.state, document: kept.id, structures: kept.structures, made: kept.call ?? undefined };
+  const { id, structures, history: past } = kept;
+  const given = { hash: kept.state, document: id, structures, history: past, made: kept.call ?? undefined };
   if (call) return (await openMade(app, kept.title, call.action, call.args, { say, given }))?.app;
   if (history.state?.document !== kept.id) history.pushState({ document: kept.id }, "", server.addressOf(kept.source));
   location.reload(); // the mechanism with which the studio was started: its address alone opens it

@@ -1,11 +1,11 @@
 // Documents: what a tab shows - mechanism, pose, settings of all modes, charts, view and time - kept in the storage of
 // the browser, so that a reload, Back, a closed tab or a studio that was started again brings it back.
 //
-//   { id, title, at: [ms], name: of the mechanism, source, call, first, state, structures }
+//   { id, title, at: [ms], name: of the mechanism, source, call, first, state, structures, history }
 //
 // The entry of the tab's history has the id. `source` is the address of a mechanism in the studio, `call` the action
 // that makes it where it has none. `first` marks the mechanism with which the studio was started. `state` is a link
-// with all fields of the store (link.js).
+// with all fields of the store (link.js), `history` what undo and redo go back to (store.js).
 
 import { stateOf } from "./link.js";
 import { tomlText } from "./model_files.js";
@@ -18,7 +18,7 @@ const LARGEST = 2e6; // characters of one: browsers keep some five million of al
 const LOST = "The browser cannot keep this document: save it (s) before you close or reload the page.";
 
 /** @typedef {{ id: string, title: string, at: number, name: string, source: string, call: ?object, state: string,
- *   structures: ?object, first: boolean, page: string }} Document */
+ *   structures: ?object, history: string, first: boolean, page: string }} Document */
 
 // The kept documents, the newest first.
 /** @returns {Document[]} */
@@ -126,6 +126,7 @@ function contentOf(app) {
     state: stateOf(app, { whole: true }),
     first: !session.opened,
     structures: structures && JSON.stringify(structures).length < LARGEST / 4 ? structures : null,
+    history: app.store.historyText(LARGEST / 8),
   };
 }
 

@@ -10,6 +10,36 @@ import { RunCloud } from "./run_cloud.js";
 import { buildRunForm } from "./run_form.js";
 import { server } from "./server.js";
 
+const LARGEST = 1e6; // characters of a run that the document of the tab keeps: some minutes of an arm
+
+// A run as plain data, with its numbers in base64; null if it is too large to be kept.
+function packed(run) {
+  const text = (x) => {
+    const bytes = new Uint8Array(Float64Array.from(x).buffer);
+    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  };
+  const { t, q, qd, columns, ...rest } = run;
+  const made = { ...rest, t: text(t), q: text(q), qd: text(qd), poses: undefined };
+  made.columns = columns.map((column) => ({ ...column, values: text(column.values) }));
+  return JSON.stringify(made).length < LARGEST ? made : null;
+}
+
+function unpackedRun(made) {
+  const numbers = (text) => new Float64Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+  const columns = made.columns.map((column) => ({ ...column, values: numbers(column.values) }));
+  return { ...made, t: numbers(made.t), q: numbers(made.q), qd: numbers(made.qd), columns };
+}
+
+// The run that the document has, { motion, run }, or null; defines the field `pythonRun` of the store, which holds it.
+export function keptRun(app) {
+  app.store.define("pythonRun", null, { keep: true });
+  const made = app.readLink().pythonRun;
+  if (!made) return null;
+  app.store.set({ pythonRun: made });
+  const run = unpackedRun(made);
+  return { motion: Motion.recorded(app.model, run), run };
+}
+
 // What the actions take of a panel: the start, the drives, and the numbers that the reader changed.
 function taken(app, start, drives) {
   const plain = (table) => Object.fromEntries(Object.entries(table).map(([key, x]) => [key, Array.from(x)]));
@@ -144,8 +174,11 @@ export function buildPythonRuns(app, { start, drives, shown }) {
         },
       );
       const seconds = ((performance.now() - began) / 1000).toFixed(1);
-      message.textContent = `${found.run.method}: ${found.run.status}, ${seconds} s`;
       shown(Motion.recorded(app.model, found.run), found.run);
+      const kept = packed(found.run);
+      store.set({ pythonRun: kept });
+      const lost = kept ? "" : "; it is too large to be kept through a reload";
+      message.textContent = `${found.run.method}: ${found.run.status}, ${seconds} s${lost}`;
     } catch (error) {
       message.textContent = error.name === "AbortError" ? "Cancelled." : error.message;
     } finally {

@@ -69,6 +69,40 @@ export class Store {
     return Object.fromEntries(kept.map(([name, field]) => [name, field.value]));
   }
 
+  // What undo and redo go back to, as text of at most so many characters: of every state the fields that differ from the
+  // one that follows it on the way to the present one. The states next to the present one come first.
+  historyText(most) {
+    let left = most;
+    const lines = [this.past, this.future].map((states) => {
+      let [next, kept] = [this.undoable(), []];
+      for (const { text, values } of states.toReversed()) {
+        const changed = Object.entries(values).filter(([name, x]) => next[name] !== x);
+        const line = JSON.stringify([text, Object.fromEntries(changed.map(([name, x]) => [name, plainOf(x)]))]);
+        left -= line.length;
+        if (left < 0) break;
+        kept.push(line);
+        next = values;
+      }
+      return `[${kept.join(",")}]`;
+    });
+    return `[${lines.join(",")}]`;
+  }
+
+  // Take over the states of historyText(), in the present state.
+  readHistory(text) {
+    [this.past, this.future] = JSON.parse(text).map((lines) => {
+      let next = this.undoable();
+      return lines
+        .map(([name, changed]) => {
+          const given = Object.entries(changed).map(([field, x]) => [field, valueOf(x)]);
+          next = { ...next, ...Object.fromEntries(given) };
+          return { text: name, values: next };
+        })
+        .toReversed();
+    });
+    this.notify([], "history");
+  }
+
   undo() {
     this.travel(this.past, this.future, "undo");
   }
@@ -84,8 +118,27 @@ export class Store {
     }
     to.push({ text: entry.text, values: this.undoable() });
     this.stamp = { text: "", time: 0 };
-    const names = Object.keys(entry.values).filter((name) => this.get(name) !== entry.values[name]);
+    const known = Object.keys(entry.values).filter((name) => this.fields.has(name)); // of modes that were opened
+    const names = known.filter((name) => this.get(name) !== entry.values[name]);
     for (const name of names) this.fields.get(name).value = entry.values[name];
     this.notify([...names, "history"], by);
   }
+}
+
+// Values of fields as plain data, and back: arrays of numbers, sets, and numbers that JSON does not have.
+function plainOf(x) {
+  if (x instanceof Float64Array) return { $array: Array.from(x, plainOf) };
+  if (x instanceof Set) return { $set: [...x] };
+  if (typeof x === "number" && !Number.isFinite(x)) return { $number: String(x) };
+  if (x === null || typeof x !== "object") return x;
+  return Array.isArray(x) ? x.map(plainOf) : Object.fromEntries(Object.entries(x).map(([k, y]) => [k, plainOf(y)]));
+}
+
+function valueOf(x) {
+  if (x === null || typeof x !== "object") return x;
+  if (Array.isArray(x)) return x.map(valueOf);
+  if (x.$array) return Float64Array.from(x.$array, valueOf);
+  if (x.$set) return new Set(x.$set);
+  if (x.$number) return Number(x.$number);
+  return Object.fromEntries(Object.entries(x).map(([k, y]) => [k, valueOf(y)]));
 }

@@ -12,7 +12,7 @@ import { python, toml } from "../forward_text.js";
 import { soon } from "../frames.js";
 import { buildGround } from "../ground.js";
 import { buildPull } from "../pull.js";
-import { buildPythonRuns } from "../python_runs.js";
+import { buildPythonRuns, keptRun } from "../python_runs.js";
 import { Recording } from "../recording.js";
 import { server } from "../server.js";
 
@@ -57,6 +57,7 @@ export const panel = {
     let isStale = false;
     let kept = null; // the motion to compare with, while other modes are shown
     let computed = null; // { motion, run }: a run in Python, which the page shows instead
+    let found = server ? keptRun(app) : null; // that of the document, which is shown at first
     const arrows = new LiveArrows(app);
     const isShown = () => motion && store.get("motion") === motion;
     const pull = buildPull(app, () => (isShown() && motion.extend ? motion : null));
@@ -75,6 +76,7 @@ export const panel = {
       const start = store.get("start");
       const closed = kernel.close(Float64Array.from(start.q));
       computed = null;
+      if (server && !found) store.set({ pythonRun: null });
       motion = new Recording(app, {
         q: closed.q,
         qd: Float64Array.from(start.qd),
@@ -205,6 +207,8 @@ export const panel = {
           store.set({ start: (!motion && app.readLink().start) || stateOf(store) });
           begin();
         }
+        if (found) showRun(found.motion, found.run);
+        found = null;
         show();
       },
       leave() {
