@@ -50,7 +50,26 @@ RING = f"""<sdf version="1.10"><model name="ring"><link name="crank">{INERTIAL}<
 <joint name="c" type="revolute"><parent>world</parent><child>rocker</child><pose>0 0 1 0 0 0</pose>
 <axis><xyz>0 1 0</xyz></axis></joint><joint name="d" type="revolute"><parent>rod</parent><child>rocker</child>
 <axis><xyz>0 1 0</xyz><limit><lower>-1</lower><upper>1</upper></limit></axis></joint></model></sdf>"""
-GOOD = {"pendulum": PENDULUM, "nested": NESTED, "ring": RING}
+SERIES = """<sdf version="1.6"><model name="series">
+<link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose></link>
+<joint name="root" type="fixed"><parent>world</parent><child>a</child></joint>
+<joint name="j" type="{type}"><pose>0.1 0 0 0.3 0 0</pose><parent>a</parent><child>b</child>
+  <axis><xyz>1 0 0</xyz><limit><lower>{lower}</lower><upper>{upper}</upper><effort>inf</effort></limit>
+    <use_parent_model_frame>{old}</use_parent_model_frame></axis>
+  <axis2><xyz>{second}</xyz><limit><lower>-2</lower><upper>3</upper></limit>
+    <dynamics><spring_stiffness>4</spring_stiffness></dynamics></axis2></joint>
+</model></sdf>"""
+GEARS = """<sdf version="1.6"><model name="gears">
+<link name="frame"/><link name="motor"/><link name="wheel"><pose>0 0 1 0 0 0</pose></link>
+<joint name="root" type="fixed"><parent>world</parent><child>frame</child></joint>
+<joint name="fast" type="revolute"><parent>frame</parent><child>motor</child><axis><xyz>1 0 0</xyz></axis></joint>
+<joint name="slow" type="revolute"><parent>frame</parent><child>wheel</child><axis><xyz>-1 0 0</xyz></axis></joint>
+<joint name="box" type="gearbox"><parent>motor</parent><child>wheel</child>
+  <gearbox_reference_body>frame</gearbox_reference_body><gearbox_ratio>0.04</gearbox_ratio>
+  <axis><xyz>1 0 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2></joint>
+</model></sdf>"""
+AXES = {"type": "universal", "lower": -1, "upper": 1, "old": 0, "second": "0 1 0"}
+GOOD = {"pendulum": PENDULUM, "nested": NESTED, "ring": RING, "series": SERIES.format(**AXES), "gears": GEARS}
 
 
 def test_a_pendulum_is_read():
@@ -185,21 +204,9 @@ def test_every_text_and_attribute_with_awkward_values(name):
                 assert "x.sdf" in str(error)
 
 
-SERIES = """<sdf version="1.6"><model name="series">
-<link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose></link>
-<joint name="root" type="fixed"><parent>world</parent><child>a</child></joint>
-<joint name="j" type="{type}"><pose>0.1 0 0 0.3 0 0</pose><parent>a</parent><child>b</child>
-  <axis><xyz>1 0 0</xyz><limit><lower>{lower}</lower><upper>{upper}</upper><effort>inf</effort></limit>
-    <use_parent_model_frame>{old}</use_parent_model_frame></axis>
-  <axis2><xyz>{second}</xyz><limit><lower>-2</lower><upper>3</upper></limit>
-    <dynamics><spring_stiffness>4</spring_stiffness></dynamics></axis2></joint>
-</model></sdf>"""
-
-
 def series(**given) -> tuple[Mechanism, Report]:
     """Return a model with one joint of two axes."""
-    numbers = {"type": "revolute2", "lower": -1, "upper": 1, "old": 0, "second": "0 1 0"}
-    return read_sdf_text(SERIES.format(**numbers | given))
+    return read_sdf_text(SERIES.format(**AXES | {"type": "revolute2"} | given))
 
 
 @pytest.mark.parametrize(("lower", "upper", "limits", "remark"), [
@@ -244,17 +251,6 @@ def test_axes_in_the_frame_of_the_model():
     turned = np.array(about(0, 0.3).matrix()).T @ [1.0, 0.0, 0.0]
     assert_close(model.joints[0].axis, turned, 1e-15, "axis in the joint's frame")
     assert own.joints[0].axis == (1.0, 0.0, 0.0) and "use_parent_model_frame" not in str(report)
-
-
-GEARS = """<sdf version="1.6"><model name="gears">
-<link name="frame"/><link name="motor"/><link name="wheel"><pose>0 0 1 0 0 0</pose></link>
-<joint name="root" type="fixed"><parent>world</parent><child>frame</child></joint>
-<joint name="fast" type="revolute"><parent>frame</parent><child>motor</child><axis><xyz>1 0 0</xyz></axis></joint>
-<joint name="slow" type="revolute"><parent>frame</parent><child>wheel</child><axis><xyz>-1 0 0</xyz></axis></joint>
-<joint name="box" type="gearbox"><parent>motor</parent><child>wheel</child>
-  <gearbox_reference_body>frame</gearbox_reference_body><gearbox_ratio>0.04</gearbox_ratio>
-  <axis><xyz>1 0 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2></joint>
-</model></sdf>"""
 
 
 def test_a_gearbox_couples_two_joints():

@@ -39,6 +39,13 @@ GOOD = {
 <joint name="bc" type="revolute"><parent link="b"/><child link="c"/><limit lower="-1" upper="1"/></joint>
 <link name="c"/><joint name="cd" type="fixed"><parent link="c"/><child link="d"/></joint><link name="d"><inertial>
 <mass value="2"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link></robot>""",
+    "closed": """<robot name="closed"><link name="a"/><link name="b"/><link name="c"/>
+<joint name="ab" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint>
+<joint name="ac" type="continuous"><parent link="a"/><child link="c"/><axis xyz="0 1 0"/></joint>
+<constraint name="k" type="universal"><parent link="b"/><parent_origin xyz="1 0 0" rpy="0 0 0.3"/>
+<parent_axis xyz="0 1 0"/><child link="c"/><child_origin xyz="0 0 1"/><child_axis xyz="1 0 0"/></constraint>
+<loop name="l" type="spherical"><predecessor link="b"><origin xyz="0 1 0"/></predecessor><successor link="c"/></loop>
+</robot>""",
     "drawn": """<robot name="drawn" xmlns:xacro="http://x"><material name="red"><color rgba="1 0 0 1"/></material>
 <link name="a"><visual name="v"><origin xyz="0 0 1"/><geometry><mesh filename="package://p/m.stl" scale="1 1 1"/>
 </geometry><material name="red"/></visual><collision><geometry><box size="1 2 3"/></geometry></collision><visual>

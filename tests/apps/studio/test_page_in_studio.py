@@ -16,6 +16,7 @@ from kinetree.apps.studio import tabs as opened_module
 from kinetree.apps.studio.actions import ACTIONS
 from kinetree.apps.studio.server import running
 from kinetree.apps.studio.tabs import Folder
+from kinetree.formats import SUFFIXES
 from tolerance import assert_close
 from uploaded_models import URDF
 
@@ -61,6 +62,9 @@ def test_files_are_dropped(studio):
         until(page, "document.querySelector('.message').textContent.startsWith('way.csv is a motion')")
         drop(page, "cat.png", "x")
         until(page, "document.querySelector('.message').textContent.startsWith('This is no model')")
+        assert page.inner_text(".message").endswith(f"a file that ends with {', '.join(SUFFIXES)}.")
+        drop(page, "rod.sdf", '<sdf version="1.9"><model name="rod of SDF"><link name="a"/></model></sdf>')
+        until(page, "document.title === 'rod of SDF'")
         drop(page, "dh.toml", library.path("planar_3r").read_text())
         until(page, "document.title === 'planar_3r'")
 
