@@ -6,7 +6,7 @@ A link that is the child of two joints closes a loop, and the later joint is cut
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from ..model.parts import (
     Coupling,
     ForceElement,
     Frame,
-    Joint,
     Limits,
     Pair,
     Placement,
@@ -220,10 +219,35 @@ def _add(
         out.springs.append(ForceElement(f"{name}_spring", "joint_spring", *ends, coefficients=stiff))
 
 
-def _gearbox(read: Frames, name: str, pairs: Sequence[Pair]) -> Coupling | None:
+def _joints(read: Frames) -> _Moving:
+    """Return all joints of the file; one whose child has a joint already is cut."""
+    out, source = _Moving(), read.source
+    carried, taken = dict[str, str](), {*read.links, *read.joints}
+    gears = {name: e for name, (_, e) in read.joints.items() if e.attributes.get("type") == GEARBOX}
+    for joint, (_, element) in read.joints.items():
+        made = _Moving() if joint in gears else _joint(read, joint, taken)
+        for pair in made.pairs:
+            cut = pair.body_b in carried
+            if cut and not can_be_cut(pair):
+                what = f"its child {pair.body_b!r} is that of joint {carried[pair.body_b]!r} too, and {pair.kind} is no"
+                raise source.error(element, f"{what} loop", "exchange the order of the joints")
+            carried.setdefault(pair.body_b, joint)
+            out.pairs.append(replace(pair, cut=True) if cut else pair)
+        out.bodies += made.bodies
+        out.couplings += made.couplings
+        out.springs += made.springs
+        if len(out.pairs) - len(carried) > MAX_LOOPS:
+            raise source.error(element, f"closes one of more than {MAX_LOOPS} loops", "split the model")
+    turning = {frozenset((p.body_a, p.body_b)): p for p in reversed(out.pairs) if p.kind == "revolute"}
+    out.couplings += [gear for name in gears if (gear := _gearbox(read, name, turning)) is not None]
+    return out
+
+
+def _gearbox(read: Frames, name: str, turning: Mapping[frozenset[str], Pair]) -> Coupling | None:
     """Return a gearbox as a coupling of the revolute joints by which its reference body carries its two links.
 
     The angle of the child is -ratio times that of the parent, about axis2 and axis, both seen from the reference body.
+    `turning` has the revolute joints by the two links that they connect.
     """
     source, (scope, element) = read.source, read.joints[name]
     known = ("pose", "parent", "child", "axis", "axis2", "gearbox_ratio", "gearbox_reference_body")
@@ -232,8 +256,7 @@ def _gearbox(read: Frames, name: str, pairs: Sequence[Pair]) -> Coupling | None:
     reference = "" if given == WORLD else read.link_of(f"{scope}{given}", element)
     found = []
     for link, tag in zip(_ends(read, name), ("axis", "axis2"), strict=True):
-        ends = {reference or GROUND, link or GROUND}
-        pair = next((p for p in pairs if p.kind == "revolute" and {p.body_a, p.body_b} == ends), None)
+        pair = turning.get(frozenset((reference or GROUND, link or GROUND)))
         if pair is None:
             what = f"no revolute joint connects {quote(link or GROUND)} and {quote(reference or GROUND)}"
             source.report.suspect(f"the gearbox {name!r} is left out: {what}", element.line)
@@ -336,25 +359,9 @@ def _mechanism(read: Frames, name: str, gravity: Vector, base: str, fixed: str, 
     bodies = [_body(read, link) for link in read.links]
     for part, message in impossible_inertias(Mechanism("", tuple(replace(b, shapes=()) for b in bodies))):
         report.suspect(f"link {part!r}: {message}; the numbers are kept", read.links[part].line)
-    pairs, couplings, springs = [], [], []
-    carried, taken = dict[str, str](), {*read.links, *read.joints}
-    gears = [name for name, (_, e) in read.joints.items() if e.attributes.get("type") == GEARBOX]
-    for joint in read.joints:
-        made = _Moving() if joint in gears else _joint(read, joint, taken)
-        for pair in made.pairs:
-            cut = pair.body_b in carried
-            if cut and not can_be_cut(pair):
-                what = f"its child {pair.body_b!r} is that of joint {carried[pair.body_b]!r} too, and {pair.kind} is no"
-                raise source.error(read.joints[joint][1], f"{what} loop", "exchange the order of the joints")
-            carried.setdefault(pair.body_b, joint)
-            pairs.append(replace(pair, cut=True) if cut else pair)
-        bodies += made.bodies
-        couplings += made.couplings
-        springs += made.springs
-        if len(pairs) - len(carried) > MAX_LOOPS:
-            raise source.error(read.joints[joint][1], f"closes one of more than {MAX_LOOPS} loops", "split the model")
-    couplings += [gear for name in gears if (gear := _gearbox(read, name, pairs)) is not None]
-    pairs = [*_bases(read, pairs, "fixed" if read.static else base), *pairs]
+    read_all = _joints(read)
+    bodies, couplings, springs = [*bodies, *read_all.bodies], read_all.couplings, read_all.springs
+    pairs = [*_bases(read, read_all.pairs, "fixed" if read.static else base), *read_all.pairs]
     frames = [
         Frame(key, (link := read.link_of(key, e)), read.relative(link, key, e))
         for key, e in ((key, node.element) for key, node in read.nodes.items() if node.element.tag == "frame")
@@ -364,7 +371,8 @@ def _mechanism(read: Frames, name: str, gravity: Vector, base: str, fixed: str, 
         opened = open_rings(bodies, pairs, couplings=couplings, forces=springs, guess=())
         report_cuts(opened, report, lambda x: read.joints[x][1].line if x in read.joints else None)
         joints, loops, springs, guess = opened.joints, opened.loops, opened.forces, opened.guess
-    bodies, joints, frames, loops, scenery = _merged(read, bodies, [_tidy(j) for j in joints], frames, loops, fixed)
+    joints = [replace(j, child_placement=None) if j.child_placement == Placement() else j for j in joints]
+    bodies, joints, frames, loops, scenery = _merged(read, bodies, joints, frames, loops, fixed)
     by_child = {j.child: j.parent for j in joints}
     springs = [replace(x, body_a=by_child[x.body_b]) if x.body_b in by_child else x for x in springs]
     known = {j.name for j in joints}
@@ -379,11 +387,6 @@ def _mechanism(read: Frames, name: str, gravity: Vector, base: str, fixed: str, 
         f"{mechanism.nv} degrees of freedom, {len(mechanism.frames)} frames, {len(mechanism.loops)} loops"
     )
     return mechanism
-
-
-def _tidy(joint: Joint) -> Joint:
-    """Return a joint without a placement in its child where the child's frame is that of the joint."""
-    return replace(joint, child_placement=None) if joint.child_placement == Placement() else joint
 
 
 def _bases(read: Frames, pairs: Sequence[Pair], base: str) -> list[Pair]:
