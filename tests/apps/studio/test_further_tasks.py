@@ -179,8 +179,8 @@ def test_both_recursions_with_numbers(show):
         assert_close(numbers(page, ".blocks [data-value]")[:36].reshape(6, 6), block, 1e-12, "a block of N_l")
 
 
-def test_dh_parameters_one_after_the_other(show):
-    """Take a frame through the four motions of a row, and read the matrix of each and their product."""
+def test_dh_parameters_one_after_the_other_and_together(show):
+    """Take a frame through the four motions of a row, with their matrices, then all frames of the arm at once."""
     arm = kt.load("stanford")
     with show("stanford", "Build") as page:
         page.evaluate("(q) => kinetree.moveTo(Float64Array.from(q))", [0.5, 1.2, 0.35, 0.3, 0.6, 0.1])
@@ -192,6 +192,12 @@ def test_dh_parameters_one_after_the_other(show):
         T = np.linalg.solve(arm.pose(coordinates(page), "frame_2"), arm.pose(coordinates(page), "frame_3"))
         product = numbers(page, "[data-motion=product] td[data-value]").reshape(4, 4)
         assert_close(product, T, 1e-12, "product of the four matrices")
+        page.get_by_role("button", name="link6", exact=True).first.click()
+        page.get_by_role("button", name="together", exact=True).click()
+        for _ in range(3):  # no row of this arm has a length along x
+            page.get_by_role("button", name="Step", exact=True).click()
+        whole = numbers(page, ".theatre td[data-value]").reshape(4, 4)
+        assert_close(whole, arm.pose(coordinates(page), "frame_7"), 1e-12, "pose of the last frame in the first")
 
 
 def test_steps_slow_motion_and_a_pull(show):

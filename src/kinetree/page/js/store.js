@@ -69,12 +69,13 @@ export class Store {
     return Object.fromEntries(kept.map(([name, field]) => [name, field.value]));
   }
 
-  // What undo and redo go back to, as text of at most so many characters: of every state the fields that differ from the
-  // one that follows it on the way to the present one. The states next to the present one come first.
+  // What undo and redo go back to, as text of at most so many characters: of every state the fields that differ from
+  // the one that follows it on the way to the present one. The states next to the present one come first.
   historyText(most) {
     let left = most;
     const lines = [this.past, this.future].map((states) => {
-      let [next, kept] = [this.undoable(), []];
+      const kept = [];
+      let next = this.undoable();
       for (const { text, values } of states.toReversed()) {
         const changed = Object.entries(values).filter(([name, x]) => next[name] !== x);
         const line = JSON.stringify([text, Object.fromEntries(changed.map(([name, x]) => [name, plainOf(x)]))]);
