@@ -1,4 +1,7 @@
-"""Surfaces that shapes touch, planes, steps and height fields: each a function that returns where a ball meets it."""
+"""Surfaces that shapes touch: planes, steps and height fields, each a function that returns where a ball meets it.
+
+Solids, which are surfaces too, have a module of their own.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algebra.scalars import Scalar, logical_and, logical_not, sqrt, where
 from ..algebra.vectors import ZERO, Vector, add, cross, scale, times, to_vector
 from ..errors import unknown_name
-from .features import Feature
+
+if TYPE_CHECKING:
+    from . import Feature
 
 # --- Where a feature meets a surface: the gap, and the normal with its rate
 
@@ -243,7 +248,8 @@ def _sum(C: Rows, bx: list, by: list) -> Scalar:
 class SurfaceKind:
     """A kind of surface: its candidates for a ball by label, and the sorts of features that may touch it.
 
-    `data` are the fields of a Surface that it uses; `moves` is true if it may be fixed to a moving body.
+    `data` are the fields of a Surface that it uses; `moves` is true if it may be fixed to a moving body. Solids have no
+    candidates here: see solids.py.
     """
 
     candidates: tuple[tuple[str, Callable[[Any, Ball], Meeting]], ...]
@@ -256,6 +262,9 @@ SURFACES: dict[str, SurfaceKind] = {
     "plane": SurfaceKind((("", on_plane),), ("point", "ball", "rim"), moves=True),
     "steps": SurfaceKind((("floor", on_treads), ("wall", on_walls)), ("point", "ball"), ("edges", "heights")),
     "heights": SurfaceKind((("", on_heights),), ("point",), ("spacing", "heights")),
+    "sphere": SurfaceKind((), ("point", "ball", "rod"), ("size",), moves=True),
+    "capsule": SurfaceKind((), ("point", "ball", "rod"), ("size",), moves=True),
+    "box": SurfaceKind((), ("point", "ball", "rod", "corner", "socket", "edges"), ("size",), moves=True),
 }
 """The kinds of surfaces by name."""
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..contact_geometry import SURFACES, features
 from ..errors import unknown_name
-from ..model.contacts import Contact, Surface, refuse_many_contacts
+from ..model.contacts import Contact, Surface, misfit, refuse_many_contacts
 from ..model.mechanism import Mechanism
 from ..model.part_fields import free_name
 from ..model.parts import Placement, Shape, compose, inverse
@@ -41,7 +40,7 @@ def contacts_from_shapes(
             if shape.kind not in KINDS:
                 report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: only {', '.join(KINDS)} become contacts")
                 continue
-            if reason := misfit(shape.kind, shape.size, surface):
+            if reason := misfit(shape.kind, shape.size, surface)[0]:
                 report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: {reason}")
                 continue
             refuse_many_contacts(len(out) + 1)
@@ -53,14 +52,6 @@ def contacts_from_shapes(
         report.suspect(f"no {kind} of the bodies became contacts")
     report.read(f"{len(out)} contacts from shapes")
     return tuple(out)
-
-
-def misfit(kind: str, size: tuple[float, ...], surface: Surface) -> str:
-    """Return why a shape has no contact with a surface, or an empty text if it has."""
-    takes = SURFACES[surface.kind].takes
-    for sort in sorted({f.sort for f in features(Contact("shape", "shape", kind, size))} - set(takes)):
-        return f"the {sort} of a {kind} has no contact with {surface.kind}"
-    return ""
 
 
 # --- The contacts of a compiled MuJoCo model: geoms of moving bodies with planes and height fields fixed in the world
@@ -243,7 +234,7 @@ def _contact(given: Import, surfaces: _Surfaces, fixed: int, moving: int, pair: 
     surface = surfaces.of(fixed)
     if surface is None:
         return None
-    if reason := misfit(kind, size, surface):
+    if reason := misfit(kind, size, surface)[0]:
         given.report.dropped(f"the contact of {name!r} with {label(given, fixed)!r}: {reason}", line)
         return None
     if pair.dimension > 3:

@@ -139,7 +139,7 @@ def _contact(contact: Contact) -> Pairs:
     inner = [
         *_unlike(surface, kind="plane", body=GROUND),
         *_placement(surface.placement),
-        *_unlike(surface, edges=(), heights=(), spacing=()),
+        *_unlike(surface, edges=(), heights=(), spacing=(), size=()),
     ]
     return [
         *_texts(contact, "name", "body"),

@@ -14,8 +14,7 @@ import numpy as np
 from .. import contact_geometry as kinds
 from ..algebra.scalars import Scalar, is_number
 from ..algebra.vectors import Vector
-from ..contact_geometry import labels
-from ..contact_geometry.features import shape_kind
+from ..contact_geometry import features, labels, shape_kind
 from ..contact_geometry.surfaces import FAR
 from ..errors import ModelError, Where, at, below, brief, part_at, unknown_name
 from . import checks
@@ -99,11 +98,13 @@ STEEPEST = 1e9
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface fixed to the ground or, if it is a plane, to a body; the solid is below it, and z points out of it.
+    """A surface fixed to the ground or, if it is a plane or a solid, to a body.
 
     "plane": the xy plane of its placement. "steps": treads at `heights` [m] along x, separated by risers at the
     `edges` [m], all parallel to y. "heights": a grid of `heights` [m], by rows along x, with a `spacing` (dx, dy) [m],
-    whose first corner is the origin; the surface between them is a cubic spline.
+    whose first corner is the origin; the surface between them is a cubic spline. Material is below these three, and z
+    points out of it. "sphere" (radius), "capsule" (radius, length along z between the centers of its ends) and "box"
+    (x, y, z) are solids about the origin of the placement, of a `size` [m].
     """
 
     kind: str = "plane"
@@ -112,9 +113,12 @@ class Surface:
     edges: tuple[float, ...] = ()
     heights: tuple[Any, ...] = ()
     spacing: tuple[float, ...] = ()
+    size: tuple[Number, ...] = ()
 
     def __post_init__(self) -> None:
         """Read the placement and the lists of numbers."""
+        size = self.size if is_list(self.size) else (self.size,)
+        object.__setattr__(self, "size", numbers_of(size, "surface, size", expressions=True))
         for name in MOST:
             refuse_many(getattr(self, name), name, f"surface, {name}")
         object.__setattr__(self, "placement", placement_of(self.placement, "surface, placement"))
@@ -173,29 +177,51 @@ def check_contact(contact: Contact, values: Mapping[str, object] | None = None) 
         if not isinstance(getattr(plain, name), str):
             raise ModelError(f"{brief(getattr(plain, name))} is not a text", where=below(where, name), remedy="name it")
     kind = shape_kind(plain.shape, where)
-    if len(plain.size) != len(kind.sizes):
-        wanted = ", ".join(kind.sizes) or "none"
-        count = f"{len(plain.size)} size" + ("" if len(plain.size) == 1 else "s")
-        raise ModelError(f"{count} for a {plain.shape}", where=where, remedy=f"give {wanted}")
+    _check_count(plain.shape, kind.sizes, plain.size, where)
     if plain.law not in LAWS:
         raise unknown_name("law of restitution", plain.law, LAWS, where=where)
-    for label, value in zip(kind.sizes, plain.size, strict=True):
-        _refuse(_below(value, 0.0, equal=True), f"the {label} is {value} m", where, "above zero")
+    _check_sizes(kind.sizes, plain.size, where)
     mu, e = plain.friction, plain.restitution
     _refuse(_below(mu, 0.0), f"the friction is {mu}", where, "of zero or more")
     _refuse(_below(e, 0.0) or _below(1.0, e), f"the restitution is {e}", where, "from 0 to 1")
     _check_surface(plain, below(where, "surface"))
 
 
+def _check_count(shape: str, wanted: Sequence[str], given: Sequence[object], where: Where) -> None:
+    if len(given) != len(wanted):
+        count = f"{len(given)} size" + ("" if len(given) == 1 else "s")
+        raise ModelError(f"{count} for a {shape}", where=where, remedy=f"give {', '.join(wanted) or 'none'}")
+
+
+def _check_sizes(names: Sequence[str], sizes: Sequence[Scalar], where: Where) -> None:
+    for label, value in zip(names, sizes, strict=True):
+        _refuse(_below(value, 0.0, equal=True), f"the {label} is {value} m", where, "above zero")
+
+
+def misfit(shape: str, size: Sequence[Scalar], surface: Surface, where: Where = "") -> tuple[str, str]:
+    """Return why a shape has no contact with a surface, and what to do; empty texts if it has one."""
+    kind = kinds.surface_kind(surface.kind, where)
+    found = features(shape, size, on_solid=surface.kind in kinds.SOLIDS)
+    for sort in sorted({f.sort for f in found} - set(kind.takes)):
+        if surface.kind in kinds.SOLIDS and shape in kinds.SOLIDS:
+            return f"a {shape} touches no {surface.kind} as its surface", "exchange the two: name the larger kind last"
+        what = f"the {sort} of a {shape} has no contact with {surface.kind}"
+        return what, f"touch it with a {' or '.join(kind.takes)}"
+    return "", ""
+
+
 def _check_surface(contact: Contact, where: Where) -> None:
     surface = contact.surface
     kind = kinds.surface_kind(surface.kind, where)
-    for sort in {f.sort for f in kinds.features(contact)} - set(kind.takes):
-        raise ModelError(
-            f"the {sort} of a {contact.shape} has no contact with {surface.kind}",
-            where=where,
-            remedy=f"touch it with a {' or '.join(kind.takes)}",
-        )
+    what, remedy = misfit(contact.shape, contact.size, surface, where)
+    if what:
+        raise ModelError(what, where=where, remedy=remedy)
+    if surface.kind in kinds.SOLIDS:
+        sizes = kinds.SOLIDS[surface.kind].sizes
+        _check_count(surface.kind, sizes, surface.size, where)
+        _check_sizes(sizes, surface.size, where)
+    elif surface.size:
+        raise ModelError(f"{surface.kind} with a size", where=where, remedy="leave out size")
     if surface.body != GROUND and not kind.moves:
         raise ModelError(
             f"{surface.kind} are fixed to {brief(surface.body)}", where=where, remedy="fix them to the ground"
@@ -343,7 +369,7 @@ class ContactNumbers:
     @cached_property
     def length(self) -> float:
         """The characteristic length [m], from the mechanism and the sizes of the contacts."""
-        sizes = [abs(x) for c in self.contacts for x in (*c.size, *c.placement.translation) if x]
+        sizes = [abs(x) for c in self.contacts for x in (*c.size, *c.surface.size, *c.placement.translation) if x]
         lengths = [*self.mechanism.lengths, *sizes]
         return float(np.mean(lengths)) if lengths else characteristic_length(self.mechanism)
 

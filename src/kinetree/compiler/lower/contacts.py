@@ -11,7 +11,7 @@ from ...algebra.propagation import Pose, Propagation
 from ...algebra.rotations import Full, Rotation
 from ...algebra.scalars import Scalar, is_number
 from ...algebra.vectors import Matrix, Vector, add, dot, matmul, times, transpose
-from ...contact_geometry.features import Feature, features
+from ...contact_geometry import Feature
 from ...dynamics import closed, contact, kinematics
 from ...dynamics.closure import Relative, Row, of_row, row_of
 from ...errors import InputError
@@ -27,9 +27,13 @@ from .build import UNROLLED, ClosedTree, tree_maker
 # A pair is a body and a surface that it may touch. Its motion determines that of all its contacts. What they
 # differ in are numbers, such as the centers of balls, which are inputs.
 
-FIELDS = (("center", 3), ("radius", 1), ("friction", 1), ("restitution", 1), ("turn", 9))
-"""The numbers of a feature of a shape: its center and the axes of a rim in the working frame of its body, and its laws;
-the center of a rim is given in these axes."""
+FIELDS = (
+    ("center", 3), ("radius", 1), ("friction", 1), ("restitution", 1), ("turn", 9), ("half", 3), ("mark", 3),
+    ("solid", 3),
+)  # fmt: skip
+"""The numbers of a feature of a shape: its center, its laws, and what rims and features on solids have besides: axes in
+the working frame of its body, in which the center is given then, and for solids the numbers of a Feature and the sizes
+of the solid."""
 
 
 MOTION, RATES, FRAME = 18, 6, 12
@@ -49,7 +53,13 @@ class Sort:
     @property
     def count(self) -> int:
         """The number of candidates of a feature."""
-        return contact_kinds.count_of(self.surface, Feature(rim=self.feature == "rim"))
+        part = "" if self.feature in ("point", "ball") else self.feature
+        return len(contact_kinds.sides_of(self.surface, Feature(part=part)))
+
+    @property
+    def solid(self) -> bool:
+        """Whether the surface is a solid."""
+        return self.surface.kind in contact_kinds.SOLIDS
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,7 @@ def batches_of(groups: list[list[int]], records: list[Any]) -> tuple[list[Sort],
         found: dict[int, list[tuple[int, list[Scalar]]]] = {}
         for k in group:
             at = firsts[k]
-            for feature in features(laws[k]):
+            for feature in contact_kinds.features_of(laws[k]):
                 sort = _sort_of(laws[k], feature)
                 if sort not in sorts:
                     sorts.append(sort)
@@ -110,17 +120,23 @@ def batches_of(groups: list[list[int]], records: list[Any]) -> tuple[list[Sort],
 
 
 def _sort_of(laws: Contact, feature: Feature) -> Sort:
-    plain = replace(laws.surface, body=GROUND, placement=Placement())
+    plain = replace(laws.surface, body=GROUND, placement=Placement(), size=())
     elastic = not (is_number(laws.restitution) and laws.restitution == 0.0)
     return Sort(plain, feature.sort, laws.law if elastic else "newton", elastic)
 
 
 def _numbers(record: Scalar, feature: Feature) -> list[Scalar]:
-    """Return the numbers of FIELDS of a feature; those of the turn only of a rim."""
-    turn, center = record.b.R, add(record.b.r, times(record.b.R, feature.at))
-    center = times(transpose(turn), center) if feature.rim else center
-    more = [x for row in turn for x in row] if feature.rim else []
-    return [*center, feature.radius, record.contact.friction, record.contact.restitution, *more]
+    """Return the numbers of FIELDS of a feature; those from the turn on only where it needs them."""
+    contact, turn, center = record.contact, record.b.R, add(record.b.r, times(record.b.R, feature.at))
+    solid = contact.surface.kind in contact_kinds.SOLIDS
+    more = []
+    if feature.part == "rim" or solid:
+        turn = feature.turned(turn)
+        center = times(transpose(turn), center)
+        more = [x for row in turn for x in row]
+    if solid:
+        more += [*feature.half, *feature.mark, *contact.surface.size, *[0.0] * (3 - len(contact.surface.size))]
+    return [*center, feature.radius, contact.friction, contact.restitution, *more]
 
 
 def _column(numbers: list[Scalar], data: list[Scalar]) -> Column:
@@ -153,14 +169,20 @@ class Touch:
 
 def touches_of(sort: Sort, given: dict[str, Any], *, moves: bool = False) -> list[Touch]:
     """Return the candidates of a feature of a sort, from the inputs of `sort_inputs`."""
-    pair, rim = given["pair"], sort.feature == "rim"
+    pair, rim, surface = given["pair"], sort.feature == "rim", sort.surface
     R, r, w, v = matrix_of(pair), vector_of(pair, 9), vector_of(pair, 12), vector_of(pair, 15)
     dw, dv = vector_of(pair, 18), vector_of(pair, 21)
     A = Propagation(vector_of(pair, 33), Rotation((Full(matrix_of(pair[24:33])),))) if moves else Propagation()
-    feature = Feature(vector_of(given["center"]), 0.0 if sort.feature == "point" else given["radius"][0], rim)
-    turned = matmul(R, matrix_of(given["turn"])) if rim else R
+    radius = 0.0 if sort.feature == "point" else given["radius"][0]
+    feature = Feature(vector_of(given["center"]), radius, "rim" if rim else "")
+    turned = matmul(R, matrix_of(given["turn"])) if rim or sort.solid else R
+    if sort.solid:
+        part = "" if sort.feature in ("point", "ball") else sort.feature
+        feature = replace(feature, part=part, half=vector_of(given["half"]), mark=vector_of(given["mark"]))
+        sizes = len(contact_kinds.SOLIDS[surface.kind].sizes)
+        surface = replace(surface, size=tuple(given["solid"][:sizes]))
     motion, ends, out = Relative(r, R, w, v, dw, dv), _Ends(_End(A), _End(Propagation())), []
-    for x in contact_kinds.of_feature(sort.surface, feature, r, turned, w, v):
+    for x in contact_kinds.of_feature(surface, feature, r, turned, w, v):
         rows = [row_of(ends, motion, e) for e in x.equations]
         changes = [dot(e.n, dw) + dot(e.f, dv) for e in x.equations]
         out.append(Touch(x.gap, add(r, x.arm), x.axes, x.equations, rows, changes))

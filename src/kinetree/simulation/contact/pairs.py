@@ -28,7 +28,6 @@ from ...compiler.ir.staging import in_stages, limb_by_limb
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.contacts import Sort, batches_of, matrix_of, pairs_of, sort_inputs, touches_of, vector_of
 from ...compiler.lower.sweeps import Tree
-from ...contact_geometry.features import features
 from ...dynamics import closed, contact
 from ...dynamics.closure import Row
 from ...model.contacts import ContactNumbers
@@ -114,7 +113,11 @@ def _entries(pair: contact.Pair, change: list[Scalar], moves: bool) -> list[Scal
 
 def _reach(records: list[Scalar]) -> Scalar:
     """Return the largest distance of a feature from the origin of its body, with its radius."""
-    sizes = [_length(add(x.b.r, times(x.b.R, f.at))) + f.radius for x in records for f in features(x.contact)]
+    sizes = [
+        _length(add(x.b.r, times(x.b.R, f.at))) + _length(f.half) + f.radius
+        for x in records
+        for f in contact_kinds.features_of(x.contact)
+    ]
     return maximum(*sizes)
 
 

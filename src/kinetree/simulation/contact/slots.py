@@ -37,6 +37,8 @@ ROUNDS = 12
 """The most times that limits grow in a step, by a factor of two at least."""
 TOUCHED = 7
 """The numbers of a candidate that a Program `touching` returns: its gap, velocity and change of velocity."""
+MOVING = tuple(name for name, _ in FIELDS if name not in ("friction", "restitution"))
+"""The fields of a feature that determine its motion."""
 CHUNK = 6
 """The number of products that are added to an entry of W at once: sums are in memory between them."""
 
@@ -185,7 +187,7 @@ class Slots:
             sort = self.many.sorts[batch.sort]
             self._pair(batch)
             with self.loop(len(batch.candidates)) as f:
-                self._give(batch, f, ("center", "radius", "turn"))
+                self._give(batch, f, MOVING)
                 self.k.call(self.many.touching[batch.sort].name, self.feature, self.met)
                 c = self._table(batch.candidates, f, sort.count)
                 for i in range(sort.count):
