@@ -272,7 +272,7 @@ def _rod_on_box(surface: Any, feature: Feature, c: Vector, R: Matrix) -> list[Pl
         ends.append(end)
         tip = _near_box(add(c, scale(_moving(side * length), a)), feature.radius, half)
         crosses = 0.5 < absolute(out[0]) + absolute(out[1]) + absolute(out[2])
-        found.append(_either(crosses, _over_border(c, a, feature.radius, half, up, to_vector(out)), tip))
+        found.append(_either(crosses, _over_border(c, a, feature, half, up, to_vector(out)), tip))
     above = logical_and(above, ends[0] + STRICT * length < ends[1])
     beyond = [where(h * (1.0 + STRICT) < absolute(x.x), 1.0, 0.0) for x, h in zip(p, half, strict=True)]
     corner = 1.5 < beyond[0] + beyond[1] + beyond[2]
@@ -280,14 +280,18 @@ def _rod_on_box(surface: Any, feature: Feature, c: Vector, R: Matrix) -> list[Pl
     return [first, *(x.if_(above, c) for x in found)]
 
 
-def _over_border(c: Vector, a: Vector, radius: Scalar, half: Vector, up: Vector, out: Vector) -> Place:
-    """Return the place of a rod on an edge of a box, between the faces with the normals `up` and `out`."""
+def _over_border(c: Vector, a: Vector, rod: Feature, half: Vector, up: Vector, out: Vector) -> Place:
+    """Return the place of a rod that crosses an edge of a box, between the faces with the normals `up` and `out`."""
     b = cross(up, out)
     side = to_vector((x + y) * h for x, y, h in zip(up, out, half, strict=True))
     s, n, D = _between_lines(c, a, side, b)
     away = dot(n, up).x < 0.0
     n = _chosen(away, to_vector(-x for x in n), n)
-    return Place(dot(n, D) - radius, n, sub(add(c, scale(s, a)), scale(_moving(radius), n)))
+    length, radius = rod.half[2], _moving(rod.radius)
+    t = dot(D, b).x + s.x * dot(a, b).x
+    size = sum((absolute(x) * h for x, h in zip(b, half, strict=True)), start=0.0)
+    crosses = logical_and(absolute(s.x) < length * (1.0 + MARGIN), absolute(t) < size * (1.0 + MARGIN))
+    return Place(dot(n, D) - radius, n, sub(add(c, scale(s, a)), scale(radius, n))).if_(crosses, c)
 
 
 def _between_lines(c: Vector, a: Vector, side: Vector, b: Vector) -> tuple[Moving, Vector, Vector]:
@@ -350,12 +354,12 @@ def _reach(R: Matrix, half: Vector) -> list[Scalar]:
 
 
 def _counts(place: Place, half: Vector, own: Vector, c: Vector, R: Matrix) -> Scalar:
-    """Return whether a gap below zero is one: two boxes overlap along it little more than along a normal of a face."""
+    """Return whether a gap is above zero, or two boxes overlap along it little more than along a normal of a face."""
     turned = transpose(R)
     across = [absolute(x.x) - h - y for x, h, y in zip(c, half, _reach(R, own), strict=True)]
     center = times(turned, c)
     across += [absolute(x.x) - h - y for x, h, y in zip(center, own, _reach(turned, half), strict=True)]
-    return 2.0 * maximum(*across) - MARGIN * maximum(*half) < place.gap.x
+    return logical_or(0.0 < place.gap.x, 2.0 * maximum(*across) - MARGIN * maximum(*half) < place.gap.x)
 
 
 def _socket_on_box(surface: Any, feature: Feature, c: Vector, R: Matrix) -> list[Place]:
