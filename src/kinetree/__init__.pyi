@@ -30,6 +30,7 @@ from .errors import UnknownNameError as UnknownNameError
 from .errors import UnreachableError as UnreachableError
 from .exporting.writing import export as export
 from .loading import chain as chain
+from .loading import contacts_between as contacts_between
 from .loading import contacts_of as contacts_of
 from .loading import from_dh as from_dh
 from .loading import from_pairs as from_pairs

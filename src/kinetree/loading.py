@@ -14,7 +14,7 @@ from . import library
 from ._support.atomic import replacing
 from .errors import InputError, ModelError, unknown_name, warn_caller
 from .formats import KNOWN, read
-from .formats.contact_shapes import contacts_from_shapes
+from .formats.contact_shapes import contacts_from_shapes, contacts_of_pairs
 from .formats.dh import mechanism_from_dh
 from .formats.mjcf_writer import write_mjcf
 from .formats.pairs import mechanism_from_pairs
@@ -105,6 +105,28 @@ def contacts_of(
     return contacts_from_shapes(
         system.mechanism, system.report, role=role, bodies=bodies, surface=surface or Surface(), law=laws
     )
+
+
+def contacts_between(
+    system: System,
+    pairs: Iterable[tuple[str, str]] | None = None,
+    *,
+    friction: float,
+    restitution: float = 0.0,
+    law: str = "newton",
+    role: str | None = "collision",
+) -> tuple[Contact, ...]:
+    """Return contacts of the shapes of bodies with each other: of pairs of bodies by name, or all without a joint.
+
+    Spheres, capsules and boxes become contacts; the System's `report` lists what was left. `role` selects the shapes:
+    "collision", "visual", or None for all.
+    """
+    if not isinstance(system, System):
+        raise InputError(
+            f"contacts_between takes a System, not {repr(system)[:80]}; load one with kt.load(name or file)"
+        )
+    laws = {"friction": friction, "restitution": restitution, "law": law}
+    return contacts_of_pairs(system.mechanism, system.report, role=role, pairs=pairs, law=laws)
 
 
 def save(mechanism: Mechanism | System, path: str | Path) -> Report:

@@ -633,13 +633,20 @@ friction = 0.9
 name = "toe"
 body = "block"
 surface = { kind = "heights", heights = [[0.0, 0.1], [0.2, 0.3]], spacing = [0.5, 0.7] }
+
+[[contact]]
+name = "post"
+body = "block"
+shape = "capsule"
+size = [0.05, 0.3]
+surface = { kind = "box", translation = [0.7, 0.0, 0.5], size = [0.1, 0.2, 1.0] }
 """
 
 
 def test_contacts_are_read_and_written() -> None:
     """Read contacts with planes, steps and height fields, and write a file with the same hash."""
     mechanism, _ = read_toml_text(CONTACTS)
-    corners, foot, toe = mechanism.contacts
+    corners, foot, toe, post = mechanism.contacts
     assert (corners.shape, corners.size, corners.law) == ("box", (0.3, 0.2, 0.1), "poisson")
     assert (foot.surface.kind, foot.surface.edges, foot.placement.translation) == (
         "steps",
@@ -647,6 +654,7 @@ def test_contacts_are_read_and_written() -> None:
         (0.1, 0.2, -0.3),
     )
     assert toe.surface.heights == ((0.0, 0.1), (0.2, 0.3))
+    assert (post.surface.kind, post.surface.size) == ("box", (0.1, 0.2, 1.0))
     again, _ = read_toml_text(write_toml(mechanism))
     assert again.contacts == mechanism.contacts and again.hash == mechanism.hash
 
@@ -657,6 +665,7 @@ def test_contacts_are_read_and_written() -> None:
     ('kind = "steps"', 'kind = "stairs"', "contact 'foot', surface: no kind of surface 'stairs'"),
     ("restitution = 0.2", "bounce = 0.2", "contact 'corners': no key 'bounce'"),
     ("size = 0.05", 'size = "big"', "contact 'foot': no parameter 'big'"),
+    ("size = [0.1, 0.2, 1.0]", "size = [0.1, -0.2, 1.0]", "contact 'post', surface: the y is -0.2 m; give a number"),
 ])  # fmt: skip
 def test_faulty_contacts_name_their_line(old, new, message) -> None:
     """Name the contact, its line and the fault."""

@@ -54,6 +54,16 @@ def test_numbers_are_read_in_any_form() -> None:
     ({"shape": "disc", "size": 0.1, "surface": Surface("steps", edges=(1.0,), heights=(0.1, 0.2))},
      "the rim of a disc has no contact with steps; touch it with a point or ball"),
     ({"surface": Surface("steps", "cart", edges=(1.0,), heights=(0.1, 0.2))}, "steps are fixed to 'cart'; fix them"),
+    ({"shape": "sphere", "size": 0.1, "surface": Surface("sphere", "cart", size=-0.2)},
+     "contact 'c', surface: the radius is -0.2 m; give a number above zero"),
+    ({"shape": "sphere", "size": 0.1, "surface": Surface("box", "cart", size=0.2)},
+     "contact 'c', surface: 1 size for a box; give x, y, z"),
+    ({"shape": "sphere", "size": 0.1, "surface": Surface("plane", "cart", size=0.2)},
+     "contact 'c', surface: plane with a size; leave out size"),
+    ({"shape": "box", "size": (0.1, 0.2, 0.3), "surface": Surface("capsule", "cart", size=(0.2, 0.3))},
+     "contact 'c', surface: a box touches no capsule as its surface; exchange the two: name the larger kind last"),
+    ({"shape": "disc", "size": 0.1, "surface": Surface("box", "cart", size=(0.2, 0.3, 0.1))},
+     "contact 'c', surface: the rim of a disc has no contact with box; touch it with a point or ball"),
 ])  # fmt: skip
 def test_impossible_contacts_are_refused(fields, message) -> None:
     """Refuse impossible numbers, shapes and surfaces as soon as a contact is created."""
@@ -84,6 +94,8 @@ def test_contacts_must_fit_the_mechanism() -> None:
         mechanism(Contact("c", "block"), Contact("c", "block"))
     with pytest.raises(ModelError, match="the shape and the surface are both of 'block'; name another body"):
         mechanism(Contact("c", "block", surface=Surface("plane", "block")))
+    with pytest.raises(ModelError, match="the shape and the surface are both of 'block'; name another body"):
+        mechanism(Contact("c", "block", "sphere", 0.1, surface=Surface("sphere", "block", size=0.1)))
     with pytest.raises(ModelError, match="3 is not a contact; give Contact"):
         require_fitting_contacts(mechanism(), [3])
     with pytest.raises(ModelError, match="the rotation is not orthonormal"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
-from ..errors import unknown_name
+from ..contact_geometry import SOLIDS
+from ..errors import ModelError, unknown_name
 from ..model.contacts import Contact, Surface, misfit, refuse_many_contacts
 from ..model.mechanism import Mechanism
 from ..model.part_fields import free_name
@@ -32,25 +34,64 @@ def contacts_from_shapes(
         if name not in mechanism.body_indices:
             raise unknown_name("body", name, [b.name for b in mechanism.bodies])
     out, taken = [], set[str]()
-    for body in mechanism.bodies:
-        for shape in body.shapes if body.name in wanted else ():
-            if role is not None and shape.role != role:
-                continue
-            name = shape.name or f"{body.name}_{shape.kind}"
-            if shape.kind not in KINDS:
-                report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: only {', '.join(KINDS)} become contacts")
-                continue
-            if reason := misfit(shape.kind, shape.size, surface)[0]:
-                report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: {reason}")
-                continue
-            refuse_many_contacts(len(out) + 1)
-            out.append(
-                Contact(free_name(name, taken), body.name, shape.kind, shape.size, shape.placement, surface, **law)
-            )
+    for body, name, shape in _shapes(mechanism, report, role, wanted, KINDS):
+        if reason := misfit(shape.kind, shape.size, surface)[0]:
+            report.dropped(f"{shape.kind} {name!r} of body {body!r}: {reason}")
+            continue
+        refuse_many_contacts(len(out) + 1)
+        out.append(Contact(free_name(name, taken), body, shape.kind, shape.size, shape.placement, surface, **law))
     if not out:
         kind = "shapes" if role is None else f"{role} shapes"
         report.suspect(f"no {kind} of the bodies became contacts")
     report.read(f"{len(out)} contacts from shapes")
+    return tuple(out)
+
+
+def _shapes(
+    mechanism: Mechanism, report: Report, role: str | None, bodies: Iterable[str], kinds: Iterable[str]
+) -> Iterator[tuple[str, str, Shape]]:
+    """Yield body, name and shape of each shape of some kinds; the report lists shapes of other kinds."""
+    for body in mechanism.bodies:
+        for shape in body.shapes if body.name in bodies else ():
+            if role is not None and shape.role != role:
+                continue
+            name = shape.name or f"{body.name}_{shape.kind}"
+            if shape.kind in kinds:
+                yield body.name, name, shape
+            else:
+                report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: only {', '.join(kinds)} become contacts")
+
+
+def contacts_of_pairs(
+    mechanism: Mechanism, report: Report, *, role: str | None, pairs: Iterable[Any] | None, law: Any
+) -> tuple[Contact, ...]:
+    """Return the contacts of the shapes of two bodies, for each pair of names, or all bodies without a common joint.
+
+    `law` are friction, restitution and the law of all contacts.
+    """
+    names = [b.name for b in mechanism.bodies]
+    joined = {frozenset((j.parent, j.child)) for j in mechanism.joints}
+    wanted = [x for x in combinations(names, 2) if frozenset(x) not in joined] if pairs is None else list(pairs)
+    for pair in wanted:
+        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+            raise ModelError(f"the pair {pair!r}", remedy="give pairs of the names of two bodies")
+        for name in pair:
+            if name not in names:
+                raise unknown_name("body", name, names)
+    used = {name for pair in wanted for name in pair}
+    found: dict[str, list[tuple[str, Shape]]] = {}
+    for body, name, shape in _shapes(mechanism, report, role, used, SOLIDS):
+        found.setdefault(body, []).append((name, shape))
+    ranks = list(SOLIDS)
+    out, taken = [], set[str]()
+    for pair in wanted:
+        for one, two in product(*([(body, *x) for x in found.get(body, ())] for body in pair)):
+            (body, a, shape), (other, b, solid) = sorted((one, two), key=lambda x: ranks.index(x[2].kind))
+            refuse_many_contacts(len(out) + 1)
+            surface = Surface(solid.kind, other, solid.placement, size=solid.size)
+            name = free_name(f"{a}_{b}", taken)
+            out.append(Contact(name, body, shape.kind, shape.size, shape.placement, surface, **law))
+    report.read(f"{len(out)} contacts of shapes with each other")
     return tuple(out)
 
 

@@ -167,3 +167,81 @@ def test_the_tip_of_an_arm_slides_as_in_mujoco(tmp_path) -> None:
     assert [e.kind for e in run.contact.events] == ["slip"] and (run["contact_forces"][:, 0, 0] > 1.0).all()
     assert np.abs(run.q[-1] - q).max() > 0.1
     assert_close(theirs, run.q, 1e-3, "angles")
+
+
+BRICK = """<body pos="{x} 0 {z}" euler="0 {deg} 0"><freejoint/>
+    <geom type="box" size="{half}" mass="{mass}" friction="{mu} 0 0" condim="3" solref="{ref} 1"/></body>"""
+
+
+def bricks(degrees: float, sizes: list, mu: float, masses: list, *, dt: float, ref: float):
+    """Return a model of MuJoCo of boxes on each other and on a slope."""
+    a, height, text = math.radians(degrees), 0.0, ""
+    for half, mass in zip(sizes, masses, strict=True):
+        height += half[2]
+        at = {"x": height * math.sin(a), "z": height * math.cos(a)}
+        text += BRICK.format(**at, deg=degrees, half=" ".join(map(str, half)), mass=mass, mu=mu, ref=ref)
+        height += half[2]
+    return mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="{dt}" cone="elliptic"/><worldbody><geom type="plane" size="9 9 .1" '
+        f'euler="0 {degrees} 0" friction="0 0 0" condim="3" solref="{ref} 1"/>{text}</worldbody></mujoco>'
+    )
+
+
+def two_bricks(sizes: list, masses: list) -> tuple[kt.System, np.ndarray]:
+    """Return two boxes, one on the other, as free bodies, and their positions."""
+    bodies = []
+    for k, (half, m) in enumerate(zip(sizes, masses, strict=True)):
+        x, y, z = (4 * h * h / 12 for h in half)
+        bodies.append(kt.Body(f"b{k}", m, inertia=(m * (y + z), m * (x + z), m * (x + y), 0, 0, 0)))
+    joints = [kt.Joint(f"j{k}", "free", kt.GROUND, f"b{k}") for k in range(2)]
+    system = kt.System(kt.build_mechanism("bricks", bodies, joints))
+    q = system.neutral()
+    q[2], q[9] = sizes[0][2], 2 * sizes[0][2] + sizes[1][2]
+    return system, q
+
+
+def test_a_box_on_a_box_creeps_there_and_not_here() -> None:
+    """Find the creep of a box that lies on another one on a slope in MuJoCo, and none here."""
+    half = (0.2, 0.15, 0.1)
+    for degrees in (10, 20):
+        model = bricks(degrees, [half, half], 1.0, [2.0, 2.0], dt=1e-3, ref=0.02)
+        data = mujoco.MjData(model)
+        while data.time < 2.0:
+            mujoco.mj_step(model, data)
+        assert np.linalg.norm(data.qvel[6:9]) > 1e-3
+        system, q = two_bricks([half, half], [2.0, 2.0])
+        a = math.radians(degrees)
+        for k in range(2):
+            q[7 * k : 7 * k + 3] = q[7 * k + 2] * np.array([math.sin(a), 0.0, math.cos(a)])
+            q[7 * k + 3 : 7 * k + 7] = 0.0, math.sin(a / 2), 0.0, math.cos(a / 2)
+        size = tuple(2 * x for x in half)
+        slope = kt.Surface(placement=kt.Placement.from_euler("y", (a,)))
+        contacts = [
+            kt.Contact("ground", "b0", "box", size, surface=slope, friction=1.0),
+            kt.Contact("pair", "b1", "box", size, surface=kt.Surface("box", "b0", size=size), friction=1.0),
+        ]
+        run = kt.simulate(system, q, times=[0.0, 2.0], contacts=contacts, method="moreau", dt=1e-3)
+        assert_close(run.qd[-1], np.zeros(12), 1e-12, "creep of a box on a box")
+
+
+def test_a_box_that_slides_on_a_board_agrees() -> None:
+    """Slide a box on a board that is free to move: MuJoCo's stiff contacts and small steps, and the closed form."""
+    sizes, masses = [(1.0, 0.25, 0.05), (0.05, 0.05, 0.05)], [5.0, 2.0]
+    model = bricks(0.0, sizes, 0.3, masses, dt=1e-4, ref=0.0004)
+    data = mujoco.MjData(model)
+    data.qpos[7], data.qvel[6] = -0.5, 1.2
+    model.geom_friction[1, 0] = 0.0  # MuJoCo takes the larger one of two
+    while data.time < 0.2 - 5e-5:
+        mujoco.mj_step(model, data)
+    system, q = two_bricks(sizes, masses)
+    size = [tuple(2 * x for x in half) for half in sizes]
+    contacts = [
+        kt.Contact("ground", "b0", "box", size[0]),
+        kt.Contact("pair", "b1", "box", size[1], surface=kt.Surface("box", "b0", size=size[0]), friction=0.3),
+    ]
+    q[7], qd = -0.5, np.zeros(12)
+    qd[9] = 1.2
+    run = kt.simulate(system, q, qd, times=[0.0, 0.2], contacts=contacts)
+    exact = 0.3 * 2.0 * G * 0.2 / 5.0, 1.2 - 0.3 * G * 0.2
+    assert_close(run.qd[-1, [3, 9]], exact, 1e-9, "velocities against the closed form")
+    assert_close(data.qvel[[0, 6]], exact, 5e-3, "MuJoCo's velocities")

@@ -43,12 +43,16 @@ or a change of this twist; and, where surfaces move, the frame of the surface on
 
 @dataclass(frozen=True)
 class Sort:
-    """Contacts with the same operations: those of a feature with a surface, under a law of restitution."""
+    """Contacts with the same operations: those of a feature with a surface, under a law of restitution.
+
+    `carried` tells whether the surface is fixed to a body, not to the ground.
+    """
 
     surface: Surface
     feature: str
     law: str
     elastic: bool
+    carried: bool
 
     @property
     def count(self) -> int:
@@ -122,7 +126,7 @@ def batches_of(groups: list[list[int]], records: list[Any]) -> tuple[list[Sort],
 def _sort_of(laws: Contact, feature: Feature) -> Sort:
     plain = replace(laws.surface, body=GROUND, placement=Placement(), size=())
     elastic = not (is_number(laws.restitution) and laws.restitution == 0.0)
-    return Sort(plain, feature.sort, laws.law if elastic else "newton", elastic)
+    return Sort(plain, feature.sort, laws.law if elastic else "newton", elastic, laws.surface.body != GROUND)
 
 
 def _numbers(record: Scalar, feature: Feature) -> list[Scalar]:

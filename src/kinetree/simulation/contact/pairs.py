@@ -22,17 +22,18 @@ from ...algebra.propagation import Propagation
 from ...algebra.rotations import Full, Rotation
 from ...algebra.scalars import Scalar, is_number, maximum, sqrt, where
 from ...algebra.spatial import Twist, Wrench
-from ...algebra.vectors import add, dot, times
+from ...algebra.vectors import add, times
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.staging import in_stages, limb_by_limb
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.contacts import Sort, batches_of, matrix_of, pairs_of, sort_inputs, touches_of, vector_of
 from ...compiler.lower.sweeps import Tree
+from ...contact_geometry.surfaces import FAR
 from ...dynamics import closed, contact
 from ...dynamics.closure import Row
 from ...model.contacts import ContactNumbers
 from ..acting.rates import ForcedMechanism, rate_inputs
-from .rates import REST, allowance, step_motion
+from .rates import REST, allowance, pull_of, step_motion
 from .slots import BODY, CHANGE, PIVOT, ManyContacts, Path
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def many_contacts(dynamics: ForcedMechanism, *, measures: int) -> ManyContacts:
     results: dict[str, list[Scalar]] = {
         "pairs": [x for s, pair in enumerate(pairs) for x in _entries(pair, change[6 * s : 6 * s + 6], moves)],
         "reach": [_reach([records[k] for k in group]) for group in groups],
+        "apart": [_apart(pair, records[group[0]].contact) for pair, group in zip(pairs, groups, strict=True)],
         "scales": [x for i in tree.records for _, pivot, _ in reversed(i.pivots) for x in (sqrt(pivot.inverse),)],
         "bodies": bodies,
         "data": data or [0.0],
@@ -76,7 +78,8 @@ def many_contacts(dynamics: ForcedMechanism, *, measures: int) -> ManyContacts:
     whole = Program.of_trace("contact", inputs, [*early, *late], trace, [results[a.name] for a in (*early, *late)])
     names = [a.name for a in early], [CHANGE, "turned"], list(ends)
     moving, pushing, ending = map(limb_by_limb, in_stages(whole, *names))
-    laws = [_laws(sort, moves, sorts) for sort in sorts]
+    pull = pull_of(mechanism)
+    laws = [_laws(sort, moves, sorts, pull if sort.carried else 0.0) for sort in sorts]
     return ManyContacts(
         moving,
         pushing,
@@ -121,8 +124,16 @@ def _reach(records: list[Scalar]) -> Scalar:
     return maximum(*sizes)
 
 
-def _length(r: Scalar) -> Scalar:
-    square = dot(r, r)
+def _apart(pair: contact.Pair, laws: Any) -> Scalar:
+    """Return the distance of the origin of a body from a ball about the solid of a pair; far below zero for others."""
+    kind, size = laws.surface.kind, laws.surface.size
+    if kind not in contact_kinds.SOLIDS:
+        return -FAR
+    return _length(pair.motion.r) - (0.5 * _length(size) if kind == "box" else sum(size))
+
+
+def _length(r: Sequence[Scalar]) -> Scalar:
+    square = sum((x * x for x in r), start=0.0)
     return square**0.5 if is_number(square) else sqrt(square)
 
 
@@ -199,8 +210,8 @@ class _Restitution:
     restitution: Scalar
 
 
-def _laws(sort: Sort, moves: bool, sorts: Sequence[Sort]) -> tuple[Program, Program]:
-    """Return the two Programs of a sort."""
+def _laws(sort: Sort, moves: bool, sorts: Sequence[Sort], pull: float) -> tuple[Program, Program]:
+    """Return the two Programs of a sort, on which gravity pulls with `pull` [m/s^2]."""
     trace, inputs, record = Trace(), _inputs(moves), _record(moves, sorts)
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     laws = _Restitution(sort.law, given["restitution"][0] if sort.elastic else 0.0)
@@ -208,7 +219,8 @@ def _laws(sort: Sort, moves: bool, sorts: Sequence[Sort]) -> tuple[Program, Prog
     for x in touches_of(sort, given, moves=moves):
         velocity, change = [row.rate for row in x.rows], x.changes
         met += [x.gap, *velocity, *change]
-        found = allowance(laws, x.gap, velocity, change, given["size"][0], given["h"][0], given["dt"][0])
+        (h,), (dt,), (size,) = given["h"], given["dt"], given["size"]
+        found = allowance(laws, x.gap, velocity, change, size, h, dt, pull * h)
         on_b = [y for row in x.rows for y in row.wrenches[1][2].entries()]
         on_a = [y for row in x.rows for y in row.wrenches[0][2].entries()] if moves else []
         parts = {

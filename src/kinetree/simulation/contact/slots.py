@@ -56,11 +56,12 @@ class Path:
 class ManyContacts:
     """The Programs of a time step, and which contacts they are called for.
 
-    `moving` is (t, q, qd, ..., h, dt) -> (pairs, reach, scales, bodies, data, loops, answers, wrenches, ...): the
-    motion without impulses. `reach` is the largest distance of a contact of a pair from the origin of its body, and
-    `scales` are D^-1/2. `loops` are the pulls of loops, times scales, and `answers` the inverse of their W. From the
-    impulses of contacts as `wrenches` on the bodies of the pairs, `pushing` returns the changes of velocities and of
-    the twists of the pairs, and `ending` the state after the step.
+    `moving` is (t, q, qd, ..., h, dt) -> (pairs, reach, apart, scales, bodies, data, loops, answers, wrenches, ...):
+    the motion without impulses. `reach` is the largest distance of a contact of a pair from the origin of its body,
+    `apart` the distance of this origin from a ball about the solid of the pair, and `scales` are D^-1/2. `loops` are
+    the pulls of loops, times scales, and `answers` the inverse of their W. From the impulses of contacts as `wrenches`
+    on the bodies of the pairs, `pushing` returns the changes of velocities and of the twists of the pairs, and `ending`
+    the state after the step.
 
     A sort has two Programs of the same inputs, `inputs`. `touching` returns gap, velocity and its change of each of
     its candidates, `allowing` their equations: see `record`. `carrying` take the wrenches of three rows and the
@@ -103,10 +104,19 @@ class Slots:
         arrays = many.ending.inputs
         self.starts, self.pushed = starts_of(arrays), sum(a.size for a in many.pushing.inputs)
         self.found = k.block("found", sum(a.size for a in arrays))
-        self.pairs, self.reach, self.scales, self.bodies, self.data, self.wrenches, self.dqd, self.turned = (
-            Entries(self.found, self.starts[name])
-            for name in ("pairs", "reach", "scales", "bodies", "data", "wrenches", CHANGE, "turned")
-        )
+        names = "pairs", "reach", "apart", "scales", "bodies", "data", "wrenches", CHANGE, "turned"
+        at = (Entries(self.found, self.starts[name]) for name in names)
+        (
+            self.pairs,
+            self.reach,
+            self.apart,
+            self.scales,
+            self.bodies,
+            self.data,
+            self.wrenches,
+            self.dqd,
+            self.turned,
+        ) = at
         sizes = {a.name: a.size for a in arrays}
         self.nv, self.numbers = sizes["scales"], many.inputs[0].size
         self.each = sizes["wrenches"] // len(many.paths)
@@ -157,7 +167,7 @@ class Slots:
         """Write the changes of velocities and the impulses of a step, over the ones of the step before."""
         k = self.k
         self.feature[self.fields["h"]], self.feature[self.fields["dt"]] = h, dt
-        self._touch()
+        self._touch(h)
         with self.loop(len(self.many.paths)) as s:
             self.limit[s] = self.size.value * NEAR
         self.rounds.value = 0
@@ -180,22 +190,38 @@ class Slots:
             for j in range(3):
                 before[self.which[a] * 3 + j] = mine.where(self.parts[IMPULSE][self.slot[a] * 3 + j], 0.0)
 
-    def _touch(self) -> None:
-        """Write the gaps of all contacts, and the largest velocity."""
+    def _touch(self, h: Value) -> None:
+        """Write the gaps of all contacts, and the largest velocity.
+
+        Bodies that are too far from a solid to touch it in this step get a lower bound of all their gaps.
+        """
         self.size.value = 0.0
         for batch in self.many.batches:
-            sort = self.many.sorts[batch.sort]
-            self._pair(batch)
+            if not self.many.sorts[batch.sort].solid:
+                self._meet(batch)
+                continue
             with self.loop(len(batch.candidates)) as f:
-                self._give(batch, f, MOVING)
-                self.k.call(self.many.touching[batch.sort].name, self.feature, self.met)
-                c = self._table(batch.candidates, f, sort.count)
-                for i in range(sort.count):
-                    at = TOUCHED * i
-                    self.gap[c + i] = self.met[at]
-                    for j in range(1, 4):
-                        x = abs(self.met[at + j]) + abs(self.met[at + j + 3])
-                        self.size.value = (self.size.value < x).where(x, self.size.value)
+                c = self._table(batch.candidates, f, self.many.sorts[batch.sort].count)
+                for i in range(self.many.sorts[batch.sort].count):
+                    self.gap[c + i] = self.apart[batch.pair] - self.reach[batch.pair]
+            free = self.apart[batch.pair] - self.reach[batch.pair]
+            with self.k.when(self.k.any(free < self._fastest(batch.pair) * h * NEAR)):
+                self._meet(batch)
+
+    def _meet(self, batch: Batch) -> None:
+        """Write the gaps of the contacts of a batch, and the largest velocity."""
+        sort = self.many.sorts[batch.sort]
+        self._pair(batch)
+        with self.loop(len(batch.candidates)) as f:
+            self._give(batch, f, MOVING)
+            self.k.call(self.many.touching[batch.sort].name, self.feature, self.met)
+            c = self._table(batch.candidates, f, sort.count)
+            for i in range(sort.count):
+                at = TOUCHED * i
+                self.gap[c + i] = self.met[at]
+                for j in range(1, 4):
+                    x = abs(self.met[at + j]) + abs(self.met[at + j + 3])
+                    self.size.value = (self.size.value < x).where(x, self.size.value)
 
     def _pair(self, batch: Batch) -> None:
         """Write the numbers of the pair of a batch into the inputs of its Programs."""
@@ -432,21 +458,21 @@ class Slots:
     def _verify(self) -> None:
         """Write larger limits of the pairs that are faster than theirs, and which lanes have such."""
         with self.loop(len(self.many.paths)) as s:
-            speed = [
-                _length(
-                    [
-                        self.pairs[s * self.numbers + (first + j)]
-                        + self.pairs[s * self.numbers + (first + j + 6)]
-                        + self.turned[s * 6 + (first + j - 12)]
-                        for j in range(3)
-                    ]
-                )
-                for first in (12, 15)
-            ]
-            fastest = speed[0] * self.reach[s] + speed[1]
+            fastest = self._fastest(s, self.turned)
             grows = self.pressed.value & (fastest > self.limit[s])
             self.limit[s] = grows.where(fastest * 2.0, self.limit[s])
             self.grows.value = self.grows.value | grows
+
+    def _fastest(self, s: Value | int, turned: Entries | None = None) -> Value:
+        """Return a bound of the velocities of all points of a pair after the step, with changes by impulses."""
+        speed = []
+        for first in (0, 3):
+            at = [s * self.numbers + (12 + first + j) for j in range(3)]
+            v = [self.pairs[i] + self.pairs[i + 6] for i in at]
+            if turned is not None:
+                v = [x + turned[s * 6 + (first + j)] for j, x in enumerate(v)]
+            speed.append(_length(v))
+        return speed[0] * self.reach[s] + speed[1]
 
     def residuals(self) -> list[Value]:
         """Return the largest residuals of a step; 1 where contacts were left out."""

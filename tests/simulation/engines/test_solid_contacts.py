@@ -1,0 +1,270 @@
+"""Bodies that touch each other: momentum, energy and laws at random, exact impacts, balls in a row, boxes on boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import kinetree as kt
+from tolerance import assert_close
+
+G = 9.81
+EVENTS: dict[str, object] = {}
+STEPS = {"method": "moreau", "dt": 1e-3}
+SIZES = {"sphere": (0.21,), "capsule": (0.13, 0.47), "box": (0.41, 0.53, 0.29)}
+PAIRS = [("sphere", "sphere"), ("sphere", "box"), ("capsule", "capsule"), ("capsule", "box"), ("box", "box")]
+
+
+def free_bodies(masses: list[float], moments, gravity=(0.0, 0.0, -G)) -> kt.System:
+    """Return free bodies b0, b1, ... with the same ratio of principal moments to mass."""
+    bodies = [kt.Body(f"b{k}", m, inertia=(*(m * x for x in moments), 0, 0, 0)) for k, m in enumerate(masses)]
+    joints = [kt.Joint(f"j{k}", "free", kt.GROUND, b.name) for k, b in enumerate(bodies)]
+    return kt.System(kt.build_mechanism("bodies", bodies, joints, gravity=gravity))
+
+
+def touch(body: str, other: str, shape: str, kind: str = "", sizes=SIZES, name: str = "pair", **laws) -> kt.Contact:
+    """Return the contact of two bodies."""
+    kind = kind or shape
+    return kt.Contact(name, body, shape, sizes[shape], surface=kt.Surface(kind, other, size=sizes[kind]), **laws)
+
+
+def momenta(system: kt.System, run: kt.Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return linear and angular momentum about the origin, and kinetic energy [..., nt] of free bodies."""
+    linear, angular, energy = 0.0, 0.0, 0.0
+    for k, body in enumerate(system.mechanism.bodies):
+        r, quaternion = run.q[..., 7 * k : 7 * k + 3], run.q[..., 7 * k + 3 : 7 * k + 7]
+        w, v = run.qd[..., 6 * k : 6 * k + 3], run.qd[..., 6 * k + 3 : 6 * k + 6]
+        R = Rotation.from_quat(quaternion.reshape(-1, 4)).as_matrix().reshape(*quaternion.shape[:-1], 3, 3)
+        spin = np.array(body.inertia[:3]) * w
+        p = body.mass * np.einsum("...ij,...j->...i", R, v)
+        linear, angular = linear + p, angular + np.cross(r, p) + np.einsum("...ij,...j->...i", R, spin)
+        energy = energy + 0.5 * (w * spin).sum(-1) + 0.5 * body.mass * (v * v).sum(-1)
+    return linear, angular, energy
+
+
+@pytest.mark.parametrize("shape, kind, law", [
+    ("sphere", "sphere", "poisson"), ("capsule", "box", "newton"),
+    *(pytest.param(*pair, law, marks=pytest.mark.slow) for pair in PAIRS for law in ("newton", "poisson")),
+])  # fmt: skip
+def test_free_bodies_collide_by_the_laws(shape, kind, law) -> None:
+    """Let bodies collide from 32 random directions: momenta stay, energy does not grow, and forces obey their laws."""
+    rng, n = np.random.default_rng(3), 32
+    system = free_bodies([1.3, 0.7], (0.021, 0.017, 0.026), gravity=(0, 0, 0))
+    pair = touch("b1", "b0", shape, kind, friction=0.4, restitution=0.5, law=law)
+    q, qd = np.tile(system.neutral(), (n, 1)), rng.normal(size=(n, 12))
+    along = rng.normal(size=(n, 3))
+    along /= np.linalg.norm(along, axis=1)[:, None]
+    q[:, :3] = 1.1 * along
+    q[:, 3:7], q[:, 10:14] = (
+        Rotation.random(n, random_state=rng).as_quat(),
+        Rotation.random(n, random_state=rng).as_quat(),
+    )
+    R = Rotation.from_quat(q[:, 3:7])
+    qd[:, 3:6] = R.inv().apply(-2.0 * along)
+    qd[:, 9:12] = 0.0
+    run = kt.simulate(system, q, qd, times=np.linspace(0, 0.5, 501), contacts=[pair], **STEPS)
+    assert run.finished
+    linear, angular, energy = momenta(system, run)
+    assert_close(linear, linear[:, :1] + 0 * linear, 1e-11, "linear momentum")
+    assert_close(angular - angular[:, :1], 0 * angular, 3e-3 * np.abs(angular).max(), "angular momentum")
+    assert (energy <= energy[:, :1] * (1 + 2e-2)).all() and (energy[:, -1] < energy[:, 0] * (1 - 1e-3)).sum() > n // 2
+    forces, gaps = run["contact_forces"], run["contact_gaps"]
+    assert gaps.min() > -1e-3 * 5.0
+    unit = forces.max()
+    assert forces[..., 0].min() >= 0 and unit > 10
+    assert_close(np.maximum(np.hypot(*forces.T[1:]) - 0.4 * forces.T[0], 0.0) / unit, 0 * forces.T[0], 1e-10, "cone")
+    poses, wrenches = run["poses"], run["wrenches"]
+    force = np.einsum("...kij,...kj->...ki", poses[..., :3, :3], wrenches[..., 3:])
+    moment = np.einsum("...kij,...kj->...ki", poses[..., :3, :3], wrenches[..., :3])
+    moment = moment + np.cross(poses[..., :3, 3], force)
+    total = np.concatenate([force, moment], -1).sum(-2) / unit
+    assert_close(total, 0 * total, 1e-12, "action and reaction")
+    assert max(run.contact.residuals.values()) < 1e-10
+
+
+def test_spheres_collide_as_two_rigid_spheres_do() -> None:
+    """Compare an oblique impact with friction, sticking and slipping, with the exact impulses, in both engines."""
+    for mu in (0.04, 0.6):
+        system = free_bodies([1.3, 0.7], (0.4 * 0.21**2,) * 3, gravity=(0, 0, 0))
+        laws = {"friction": mu, "restitution": 0.7}
+        pair = touch("b1", "b0", "sphere", **laws)
+        q, qd = system.neutral(), np.zeros(12)
+        n = np.array([0.6, 0.0, 0.8])
+        q[7:10] = 0.42 * n
+        qd[3:6], qd[6:9], qd[9:12] = (0.1, 0.2, 0.3), (0.3, -0.5, 0.7), (-1.3, 0.9, -1.7)
+        at = np.cross(qd[6:9], -0.21 * n)
+        u = qd[9:12] + at - qd[3:6]
+        un, ut = u @ n, u - (u @ n) * n
+        mass = 1 / (1 / 1.3 + 1 / 0.7)
+        pn = -mass * 1.7 * un
+        stop = mass * 2 / 7 * np.linalg.norm(ut)  # w_t = 7/2 of w_n: the inertia of both is 2/5 m r^2
+        p = pn * n - min(mu * pn, stop) * ut / np.linalg.norm(ut)
+        after = qd.copy()
+        after[3:6] -= p / 1.3
+        after[9:12] += p / 0.7
+        after[:3] += np.cross(0.21 * n, -p) / (1.3 * 0.4 * 0.21**2)
+        after[6:9] += np.cross(-0.21 * n, p) / (0.7 * 0.4 * 0.21**2)
+        assert (mu * pn < stop) == (mu == 0.04)
+        run = kt.simulate(system, q, qd, times=[0, 1e-9], contacts=pair)
+        assert_close(run.qd[-1], after, 1e-7, "velocities after an impact, from event to event")
+        run = kt.simulate(system, q, qd, times=[0, 1e-6], contacts=pair, method="moreau", dt=1e-6)
+        assert_close(run.qd[-1], after, 1e-4, "velocities after an impact, by time steps")
+
+
+OUTCOMES = {
+    # balls that touch, and law: velocities after the first ball arrives at 1 m/s without loss
+    (True, "newton"): (-1 / 3, 2 / 3, 2 / 3),
+    (True, "poisson"): (-1 / 3, 2 / 3, 2 / 3),
+    (False, "newton"): (0.0, 0.0, 1.0),
+    (False, "poisson"): (0.0, 0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("options", [EVENTS, STEPS], ids=["events", "steps"])
+def test_three_balls_in_a_row(options) -> None:
+    """Let a ball strike two others: what leaves depends on whether they touch, momentum and energy do not."""
+    system = free_bodies([0.3] * 3, (0.4 * 0.21**2,) * 3, gravity=(0, 0, 0))
+    for (touching, law), expected in OUTCOMES.items():
+        row = [touch(f"b{k + 1}", f"b{k}", "sphere", name=f"c{k}", restitution=1.0, law=law) for k in range(2)]
+        q, qd = system.neutral(), np.zeros(18)
+        q[0], q[14], qd[3] = -0.5, 0.42 + (0.0 if touching else 0.011), 1.0
+        run = kt.simulate(system, q, qd, times=[0, 0.3], contacts=row, **options)
+        v = run.qd[-1].reshape(3, 6)[:, 3]
+        assert_close(v, expected, 1e-12, "velocities")
+        assert_close([v.sum(), (v * v).sum()], [1.0, 1.0], 1e-12, "momentum and energy")
+
+
+BRICK = {"box": (0.4, 0.3, 0.2)}
+MOMENTS = tuple((a * a + b * b) / 12 for a, b in ((0.3, 0.2), (0.4, 0.2), (0.4, 0.3)))
+
+
+def stack(count: int, friction: float, *, turn: float = 0.0, angle: float = 0.0):
+    """Return bricks, one on the other and each turned by more, on a slope [rad], with their contacts and start."""
+    system = free_bodies([2.0] * count, MOMENTS)
+    tilt = Rotation.from_euler("y", angle)
+    slope = kt.Surface(placement=kt.Placement.from_euler("y", (angle,)))
+    contacts = [kt.Contact("ground", "b0", "box", BRICK["box"], surface=slope, friction=friction)]
+    contacts += [
+        touch(f"b{k + 1}", f"b{k}", "box", sizes=BRICK, name=f"c{k}", friction=friction) for k in range(count - 1)
+    ]
+    q = system.neutral()
+    for k in range(count):
+        q[7 * k : 7 * k + 3] = tilt.apply((0.0, 0.0, 0.1 + 0.2 * k))
+        q[7 * k + 3 : 7 * k + 7] = (tilt * Rotation.from_euler("z", turn * k)).as_quat()
+    return system, contacts, q
+
+
+@pytest.mark.parametrize("turn, angle", [
+    (0.0, 0.0), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((0.785, 0.0), (3e-6, 0.2), (0.3, 0.25))),
+])  # fmt: skip
+def test_a_box_rests_on_a_box(turn, angle) -> None:
+    """Lay a box on another one, level or on a slope, and find neither creep nor sinking, in both engines."""
+    system, contacts, q = stack(2, 0.6, turn=turn, angle=angle)
+    for options in (STEPS, EVENTS):
+        run = kt.simulate(system, q, times=[0, 0.25, 0.5], contacts=contacts, **options)
+        assert run.finished
+        assert_close(run.qd[-1], np.zeros(12), 1e-12, "creep")
+        assert_close(run.q[-1], q, 1e-12, "displacement")
+        upper = run["poses"][-1, 1, :3, :3] @ run["wrenches"][-1, 1, 3:]
+        assert_close(upper, [0.0, 0.0, 2.0 * G], 1e-8, "force on the upper box")
+
+
+@pytest.mark.slow
+def test_five_boxes_rest_on_each_other() -> None:
+    """Stack five boxes, exactly and turned, for two seconds of time steps."""
+    for turn in (0.0, 0.2):
+        system, contacts, q = stack(5, 0.5, turn=turn)
+        run = kt.simulate(system, q, times=[0, 1, 2], contacts=contacts, **STEPS)
+        assert run.finished
+        assert_close(run.qd[-1], np.zeros(30), 1e-12, "creep of a stack")
+        assert_close(run.q[-1], q, 3e-5, "displacement of a stack")
+
+
+@pytest.mark.parametrize("options", [EVENTS, pytest.param(STEPS, marks=pytest.mark.slow)], ids=["events", "steps"])
+def test_a_box_slides_on_a_board_until_both_move_together(options) -> None:
+    """Let a box slide on a smooth board with friction: the common velocity, and the distance, have closed forms."""
+    system = free_bodies([2.0, 5.0], MOMENTS)
+    board = {"box": (0.1, 0.1, 0.1), "plank": (2.0, 0.5, 0.1)}
+    pair = kt.Contact(
+        "pair", "b0", "box", board["box"], surface=kt.Surface("box", "b1", size=board["plank"]), friction=0.3
+    )
+    floor = kt.Contact("floor", "b1", "box", board["plank"])
+    q, qd = system.neutral(), np.zeros(12)
+    q[:3], q[9], qd[3] = (-0.5, 0.0, 0.15), 0.05, 1.2
+    run = kt.simulate(system, q, qd, times=[0, 0.5], contacts=[pair, floor], **options)
+    a = 0.3 * G * (1 + 2 / 5)
+    v = 1.2 * 2 / 7
+    bound = 1e-9 if not options else 2e-3
+    assert_close(run.qd[-1, [3, 9]], [v, v], bound, "common velocity")
+    assert_close(run.q[-1, 0] - run.q[-1, 7] + 0.5, 1.2**2 / (2 * a), bound, "distance on the board")
+
+
+def gripper() -> tuple[kt.System, np.ndarray]:
+    """Return two fingers that slide along x under forces, and a free body of 0.4 kg between them."""
+    names = ("left", "right")
+    bodies = [*(kt.Body(x, 0.5, inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0)) for x in names)]
+    bodies.append(kt.Body("thing", 0.4, inertia=(4e-4, 4e-4, 4e-4, 0, 0, 0)))
+    joints = [kt.Joint(f"slide_{x}", "prismatic", kt.GROUND, x, axis="x") for x in names]
+    system = kt.System(kt.build_mechanism("gripper", bodies, [*joints, kt.Joint("root", "free", kt.GROUND, "thing")]))
+    q = system.neutral()
+    q[:2] = -0.1, 0.1
+    return system, q
+
+
+@pytest.mark.parametrize("thing", ["sphere", pytest.param("box", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("options", [EVENTS, STEPS], ids=["events", "steps"])
+def test_a_gripper_holds_what_friction_can_carry(thing, options) -> None:
+    """Press a ball or a box between two fingers: it stays above the limit of friction, and slips below it."""
+    system, q = gripper()
+    size = (0.05,) if thing == "sphere" else (0.1, 0.1, 0.1)
+    for force, holds in ((6.0, True), (3.0, False)):  # of two fingers with friction 0.4; the weight is 3.92 N
+        pads = [
+            kt.Contact(x, "thing", thing, size, surface=kt.Surface("box", x, size=(0.1, 0.2, 0.3)), friction=0.4)
+            for x in ("left", "right")
+        ]
+        qd = np.array([0, 0, 0, 0, 0, 0, 0, 0.0 if holds else -0.05])
+        squeeze = kt.TorqueFunction(lambda t, q, qd, f=force: [f, -f, *[0.0] * 6])
+        run = kt.simulate(system, q, qd, times=[0, 0.1], contacts=pads, control=squeeze, **options)
+        fall = 0.0 if holds else 0.05 + (G - 2 * 0.4 * force / 0.4) * 0.1
+        assert_close(run.qd[-1, 7], -fall, 1e-9, "velocity of what is held")
+
+
+def test_runs_keep_the_contacts_of_pairs(tmp_path) -> None:
+    """Save a run of two bodies, and read forces, gaps and names again."""
+    system = free_bodies([1.3, 0.7], (0.017, 0.018, 0.019))
+    q = system.neutral()
+    q[[2, 9]] = 0.21, 0.63
+    contacts = [
+        kt.Contact("floor", "b0", "sphere", 0.21, friction=0.3),
+        touch("b1", "b0", "sphere", friction=0.3, restitution=0.4),
+    ]
+    run = kt.simulate(system, q, times=np.linspace(0, 0.1, 5), contacts=contacts)
+    run.save(tmp_path / "run.npz")
+    again = kt.read_trajectory(tmp_path / "run.npz")
+    assert_close(again.contact.forces("pair"), run.contact.forces("pair"), 0, "forces read again")
+    assert_close(again["contact_gaps"], run["contact_gaps"], 0, "gaps read again")
+    assert again.contact.events == run.contact.events
+    assert_close(run.contact.forces("pair")[-1], [0.7 * G, 0, 0], 1e-9, "weight on the lower ball")
+
+
+@pytest.mark.parametrize("options", [EVENTS, STEPS], ids=["events", "steps"])
+def test_starts_within_each_other_are_refused(options) -> None:
+    """Name the pair and its depth where two bodies overlap at the start."""
+    system = free_bodies([1.3, 0.7], (0.017, 0.018, 0.019))
+    q = system.neutral()
+    q[9] = 0.3
+    with pytest.raises(kt.InputError, match=r"q0 puts contact 'pair' 0\.12 m under its surface; "):
+        kt.simulate(system, q, times=[0, 0.1], contacts=touch("b1", "b0", "sphere"), **options)
+
+
+def test_bodies_pass_beside_each_other() -> None:
+    """Let a ball fly past an edge of a box at less than its radius from the edges' line, and beyond it: no force."""
+    system = free_bodies([1.3, 0.7], (0.017, 0.018, 0.019), gravity=(0, 0, 0))
+    q, qd = system.neutral(), np.zeros(12)
+    q[7:10], qd[9] = (-1.0, 0.53 / 2 + 0.15, 0.29 / 2 + 0.15), 3.0
+    run = kt.simulate(system, q, qd, times=[0, 0.7], contacts=touch("b1", "b0", "sphere", "box"), **STEPS)
+    assert_close(run.qd[-1], qd, 1e-15, "velocities of a ball that misses")
+    q[8] -= 0.01
+    run = kt.simulate(system, q, qd, times=[0, 0.7], contacts=touch("b1", "b0", "sphere", "box"), **STEPS)
+    assert abs(run.qd[-1] - qd).max() > 0.1
