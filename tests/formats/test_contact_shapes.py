@@ -44,3 +44,42 @@ def test_choices_of_shapes(leg) -> None:
     assert "the ball of a sphere has no contact with heights" in str(leg.report)
     with pytest.raises(UnknownNameError, match="no body 'foot'; available: trunk, shank"):
         kt.contacts_of(leg, friction=0.5, bodies=["foot"])
+
+
+def shaped(*kinds: str) -> kt.System:
+    """Return a chain of bodies, each with a shape."""
+    sizes = {"sphere": (0.1,), "capsule": (0.1, 0.3), "box": (0.1, 0.2, 0.3), "cylinder": (0.1, 0.2)}
+    bodies = [
+        kt.Body(f"b{k}", 1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0), shapes=(kt.Shape(x, sizes[x], role="collision"),))
+        for k, x in enumerate(kinds)
+    ]
+    joints = [kt.Joint(f"j{k}", "revolute", f"b{k - 1}" if k else kt.GROUND, f"b{k}") for k in range(len(kinds))]
+    return kt.System(kt.build_mechanism("chain", bodies, joints))
+
+
+def test_shapes_of_bodies_without_a_common_joint_touch_each_other() -> None:
+    """Make contacts of all such pairs, or of the named ones, with the larger kind of shape as the surface."""
+    system = shaped("box", "sphere", "capsule", "cylinder", "sphere")
+    found = kt.contacts_between(system, friction=0.3, restitution=0.2)
+    ends = {(c.body, c.shape, c.surface.body, c.surface.kind, c.surface.size) for c in found}
+    assert ends == {
+        ("b2", "capsule", "b0", "box", (0.1, 0.2, 0.3)),
+        ("b4", "sphere", "b0", "box", (0.1, 0.2, 0.3)),
+        ("b1", "sphere", "b4", "sphere", (0.1,)),
+        ("b4", "sphere", "b2", "capsule", (0.1, 0.3)),
+    }
+    assert {(c.friction, c.restitution) for c in found} == {(0.3, 0.2)} and len({c.name for c in found}) == 4
+    assert "only sphere, capsule, box become contacts" in str(system.report)
+    (named,) = kt.contacts_between(system, [("b0", "b1")], friction=0.3)
+    assert (named.body, named.surface.body) == ("b1", "b0")
+
+
+@pytest.mark.parametrize("pairs, message", [
+    ([("b0", "b0")], r"the pair \('b0', 'b0'\); give pairs of the names of two bodies"),
+    (["b0"], "the pair 'b0'; give pairs of the names of two bodies"),
+    ([("b0", "b9")], "no body 'b9'"),
+])  # fmt: skip
+def test_impossible_pairs_are_refused(pairs, message) -> None:
+    """Refuse a body with itself, single names and unknown ones."""
+    with pytest.raises(kt.InputError, match=message):
+        kt.contacts_between(shaped("box", "sphere"), pairs, friction=0.3)

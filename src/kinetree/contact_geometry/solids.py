@@ -312,7 +312,7 @@ def _nearest_of_rod(c: Vector, a: Vector, length: Scalar, half: Vector) -> Movin
     ends: list[Scalar] = [Moving(-length), Moving(length)]
     for x, d, h in zip(c, a, half, strict=True):
         leans = TINY < absolute(d.x)
-        ends += [_clamped(_choose(leans, (y - x) / _choose(leans, d, 1.0), 0.0), length) for y in (-h, h)]
+        ends += [_clamped(_choose(leans, (_moving(y) - x) / _choose(leans, d, 1.0), 0.0), length) for y in (-h, h)]
     slopes = []
     for s in ends:
         p = add(c, scale(s, a))
