@@ -198,9 +198,9 @@ def _check_sizes(names: Sequence[str], sizes: Sequence[Scalar], where: Where) ->
         _refuse(_below(value, 0.0, equal=True), f"the {label} is {value} m", where, "above zero")
 
 
-def misfit(shape: str, size: Sequence[Scalar], surface: Surface, where: Where = "") -> tuple[str, str]:
+def misfit(shape: str, size: Sequence[Scalar], surface: Surface) -> tuple[str, str]:
     """Return why a shape has no contact with a surface, and what to do; empty texts if it has one."""
-    kind = kinds.surface_kind(surface.kind, where)
+    kind = kinds.surface_kind(surface.kind)
     found = features(shape, size, on_solid=surface.kind in kinds.SOLIDS)
     for sort in sorted({f.sort for f in found} - set(kind.takes)):
         if surface.kind in kinds.SOLIDS and shape in kinds.SOLIDS:
@@ -213,7 +213,7 @@ def misfit(shape: str, size: Sequence[Scalar], surface: Surface, where: Where = 
 def _check_surface(contact: Contact, where: Where) -> None:
     surface = contact.surface
     kind = kinds.surface_kind(surface.kind, where)
-    what, remedy = misfit(contact.shape, contact.size, surface, where)
+    what, remedy = misfit(contact.shape, contact.size, surface)
     if what:
         raise ModelError(what, where=where, remedy=remedy)
     if surface.kind in kinds.SOLIDS:
