@@ -12,9 +12,9 @@ from typing import Any
 
 from .. import contact_geometry
 from ..algebra.propagation import Pose, Propagation
-from ..algebra.scalars import Scalar
+from ..algebra.scalars import Scalar, absolute
 from ..algebra.spatial import Twist, power
-from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, add, matmul, transpose
+from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, add, dot, matmul, times, transpose
 from ..loops.blocks import Equation
 from .closed import Pulls, rested
 from .closure import Row, end, of_row, relative, row_of, rows
@@ -28,7 +28,7 @@ class Touch:
         """Make the three rows of a candidate."""
         self.record, self.gap = record, found.gap
         self.rows: list[Row] = [row_of(record, motion, e) for e in found.equations]
-        self._place, self._axes = add(motion.r, found.arm), found.axes
+        self._place, self._axes, self.normal = add(motion.r, found.arm), found.axes, found.axes[0]
 
     def placed(self) -> tuple[Vector, Matrix]:
         """Return the point of contact and its axes (rows n, t1, t2) in the ground's frame; bodies have poses T."""
@@ -44,6 +44,22 @@ def touches(tree) -> list[Touch]:
         found = contact_geometry.candidates(record.contact, motion.r, motion.R, motion.w, motion.v)
         out += [Touch(record, motion, x) for x in found]
     return out
+
+
+def weights(tree, found: list[Touch]) -> list[Scalar]:
+    """Return |g . n| [m/s^2] of candidates whose surface a body carries, and zero of those with the ground."""
+    carried = [x.record.a.record is not tree.ground for x in found]
+    if any(carried):
+        place(tree)
+    return [
+        absolute(dot(gravity_at(tree, x.record.a), x.normal)) if moves else 0.0
+        for x, moves in zip(found, carried, strict=True)
+    ]
+
+
+def gravity_at(tree, frame: Any) -> Vector:
+    """Return gravity in the axes of a frame; bodies have poses T."""
+    return times(transpose(_pose_of(frame).R), tree.gravity)
 
 
 def _pose_of(frame: Any) -> Pose:

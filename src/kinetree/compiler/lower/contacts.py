@@ -36,9 +36,11 @@ the working frame of its body, in which the center is given then, and for solids
 of the solid."""
 
 
-MOTION, RATES, FRAME = 18, 6, 12
+MOTION, RATES, FRAME = 18, 6, 15
 """The numbers of a pair: rotation, position and twist of the working frame of the body relative to the surface; a rate
-or a change of this twist; and, where surfaces move, the frame of the surface on its own body."""
+or a change of this twist; and, where surfaces move, the frame of the surface on its own body, and gravity in it."""
+GRAVITY = MOTION + RATES + 12
+"""The place of gravity among the numbers of a pair."""
 
 
 @dataclass(frozen=True)

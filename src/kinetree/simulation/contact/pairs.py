@@ -20,20 +20,29 @@ from typing import TYPE_CHECKING, Any
 from ... import contact_geometry as contact_kinds
 from ...algebra.propagation import Propagation
 from ...algebra.rotations import Full, Rotation
-from ...algebra.scalars import Scalar, is_number, maximum, sqrt, where
+from ...algebra.scalars import Scalar, absolute, is_number, maximum, sqrt, where
 from ...algebra.spatial import Twist, Wrench
-from ...algebra.vectors import add, times
+from ...algebra.vectors import ZERO, add, dot, times
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.staging import in_stages, limb_by_limb
 from ...compiler.ir.trace import Trace
-from ...compiler.lower.contacts import Sort, batches_of, matrix_of, pairs_of, sort_inputs, touches_of, vector_of
+from ...compiler.lower.contacts import (
+    GRAVITY,
+    Sort,
+    batches_of,
+    matrix_of,
+    pairs_of,
+    sort_inputs,
+    touches_of,
+    vector_of,
+)
 from ...compiler.lower.sweeps import Tree
 from ...contact_geometry.surfaces import FAR
-from ...dynamics import closed, contact
+from ...dynamics import closed, contact, kinematics
 from ...dynamics.closure import Row
 from ...model.contacts import ContactNumbers
 from ..acting.rates import ForcedMechanism, rate_inputs
-from .rates import REST, allowance, pull_of, step_motion
+from .rates import REST, allowance, step_motion
 from .slots import BODY, CHANGE, PIVOT, ManyContacts, Path
 
 if TYPE_CHECKING:
@@ -60,9 +69,11 @@ def many_contacts(dynamics: ForcedMechanism, *, measures: int) -> ManyContacts:
     answers = contact.Answers(tree, [_total(tree, pairs, given["wrenches"], each)])
     dqd = answers.moved([1.0])
     bodies, paths = _bodies(tree, pairs)
+    if moves:
+        kinematics.place(tree)
     sorts, batches, data = batches_of(groups, records)
     results: dict[str, list[Scalar]] = {
-        "pairs": [x for s, pair in enumerate(pairs) for x in _entries(pair, change[6 * s : 6 * s + 6], moves)],
+        "pairs": [x for s, pair in enumerate(pairs) for x in _entries(tree, pair, change[6 * s : 6 * s + 6], moves)],
         "reach": [_reach([records[k] for k in group]) for group in groups],
         "apart": [_apart(pair, records[group[0]].contact) for pair, group in zip(pairs, groups, strict=True)],
         "scales": [x for i in tree.records for _, pivot, _ in reversed(i.pivots) for x in (sqrt(pivot.inverse),)],
@@ -78,8 +89,7 @@ def many_contacts(dynamics: ForcedMechanism, *, measures: int) -> ManyContacts:
     whole = Program.of_trace("contact", inputs, [*early, *late], trace, [results[a.name] for a in (*early, *late)])
     names = [a.name for a in early], [CHANGE, "turned"], list(ends)
     moving, pushing, ending = map(limb_by_limb, in_stages(whole, *names))
-    pull = pull_of(mechanism)
-    laws = [_laws(sort, moves, sorts, pull if sort.carried else 0.0) for sort in sorts]
+    laws = [_laws(sort, moves, sorts) for sort in sorts]
     return ManyContacts(
         moving,
         pushing,
@@ -108,9 +118,12 @@ def _total(tree: Tree, pairs: list[contact.Pair], wrenches: list[Scalar], each: 
     return Row(0.0, 0.0, 0.0, tuple(acting))
 
 
-def _entries(pair: contact.Pair, change: list[Scalar], moves: bool) -> list[Scalar]:
+def _entries(tree: Tree, pair: contact.Pair, change: list[Scalar], moves: bool) -> list[Scalar]:
     """Return the numbers of a pair, as the Programs of sorts take them."""
-    frame = [*(x for row in pair.a.A.E.matrix() for x in row), *pair.a.A.offset] if moves else []
+    frame = []
+    if moves:
+        frame = [*(x for row in pair.a.A.E.matrix() for x in row), *pair.a.A.offset]
+        frame += contact.gravity_at(tree, pair.a) if pair.a.record is not tree.ground else ZERO
     return [*pair.entries(), *change, *frame]
 
 
@@ -210,8 +223,8 @@ class _Restitution:
     restitution: Scalar
 
 
-def _laws(sort: Sort, moves: bool, sorts: Sequence[Sort], pull: float) -> tuple[Program, Program]:
-    """Return the two Programs of a sort, on which gravity pulls with `pull` [m/s^2]."""
+def _laws(sort: Sort, moves: bool, sorts: Sequence[Sort]) -> tuple[Program, Program]:
+    """Return the two Programs of a sort."""
     trace, inputs, record = Trace(), _inputs(moves), _record(moves, sorts)
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     laws = _Restitution(sort.law, given["restitution"][0] if sort.elastic else 0.0)
@@ -220,7 +233,8 @@ def _laws(sort: Sort, moves: bool, sorts: Sequence[Sort], pull: float) -> tuple[
         velocity, change = [row.rate for row in x.rows], x.changes
         met += [x.gap, *velocity, *change]
         (h,), (dt,), (size,) = given["h"], given["dt"], given["size"]
-        found = allowance(laws, x.gap, velocity, change, size, h, dt, pull * h)
+        pull = h * absolute(dot(vector_of(given["pair"], GRAVITY), x.axes[0])) if sort.carried else 0.0
+        found = allowance(laws, x.gap, velocity, change, size, h, dt, pull)
         on_b = [y for row in x.rows for y in row.wrenches[1][2].entries()]
         on_a = [y for row in x.rows for y in row.wrenches[0][2].entries()] if moves else []
         parts = {

@@ -21,7 +21,6 @@ has no impulses that lift it, but always some that stop it: see restitution.py.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -35,8 +34,6 @@ from ...compiler.lower.contacts import candidate_names
 from ...compiler.lower.sweeps import Tree
 from ...dynamics import centered, contact
 from ...model.contacts import ContactNumbers
-from ...model.mechanism import Mechanism, resolve_parts
-from ...model.parts import GROUND
 from ..acting.rates import ForcedMechanism, apply_forces, kept_by_closing, rate_inputs
 from .cone_programs import GRIP, IMPULSE, cone_inputs
 from .restitution import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES, expands, leaving_velocity
@@ -107,8 +104,8 @@ def contact_programs(dynamics: ForcedMechanism, *, measures: int) -> ContactProg
     answers = contact.Answers(tree, [row for x in found for row in x.rows])
     (h,) = given["h"]
     change = [h * x for x in contact.of_accelerations(tree, [row for x in found for row in x.rows], qdd)]
-    pull = pull_of(mechanism) * h
-    cone = _velocities(found, change, h, given["dt"][0], pull)
+    pulls = [h * x for x in contact.weights(tree, found)]
+    cone = _velocities(found, change, h, given["dt"][0], pulls)
     cone["size"] = [cone["size"][0] + REST[dtype] * ContactNumbers.of(mechanism).speed]
     cone |= _laws(found, answers.delassus()) | {IMPULSE: before}
     results = cone | {CHANGE: answers.moved(given[IMPULSE])} | ends
@@ -148,23 +145,18 @@ def step_motion(
     return tree, qdd, {"q_end": ended, "qd_end": leaving}
 
 
-def pull_of(mechanism: Mechanism) -> float:
-    """Return the strength of gravity [m/s^2]."""
-    return math.hypot(*resolve_parts(mechanism.gravity, mechanism.values()))
-
-
 def _velocities(
-    found: list[contact.Touch], change: list[Scalar], h: Scalar, dt: Scalar, pull: Scalar
+    found: list[contact.Touch], change: list[Scalar], h: Scalar, dt: Scalar, pulls: list[Scalar]
 ) -> dict[str, list[Scalar]]:
     """Return velocities without impulses, less those that are allowed along the normals, from changes h J qdd."""
     velocity = [row.rate for x in found for row in x.rows]
     b = [v + dv for v, dv in zip(velocity, change, strict=True)]
     size = maximum(*(absolute(v) + absolute(dv) for v, dv in zip(velocity, change, strict=True)))
     poisson = any(expands(touch.record.contact) for touch in found)
-    allowed = []
-    for c, x in enumerate(found):
-        laws, now, more = x.record.contact, velocity[3 * c : 3 * c + 3], change[3 * c : 3 * c + 3]
-        allowed.append(allowance(laws, x.gap, now, more, size, h, dt, pull if laws.surface.body != GROUND else 0.0))
+    allowed = [
+        allowance(x.record.contact, x.gap, velocity[3 * c : 3 * c + 3], change[3 * c : 3 * c + 3], size, h, dt, pull)
+        for c, (x, pull) in enumerate(zip(found, pulls, strict=True))
+    ]
     lowest: Scalar = None
     for c, x in enumerate(allowed):
         b[3 * c] = x.free
@@ -212,7 +204,7 @@ def allowance(
 ) -> Allowance:
     """Return what the laws of a contact allow, for its velocity before the step and the change by forces.
 
-    The change is at least `pull`: gravity presses two bodies that lie on each other, but it accelerates both alike.
+    The change is at least `pull`, that by gravity: two bodies that lie on each other are accelerated by it alike.
     """
     e, rate, pressing = contact.restitution, velocity[0], -change[0]
     b, needed, opening = rate + change[0], gap * (-2.0 / h), gap * (-2.0 * OPENING / dt)
