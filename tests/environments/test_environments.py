@@ -17,6 +17,7 @@ from kinetree.environments.robots import TASKS
 from kinetree.environments.tasks import Continuous, Discrete, Dynamics, Equations, Task
 from kinetree.environments.vector import Batch, named_task, seeded_words
 from kinetree.errors import KinetreeError
+from kinetree.simulation.engines.time_stepping import MEASURES
 from kinetree.targets import target
 from public_robots import public_robots
 from same_bits import assert_same_bits
@@ -48,6 +49,27 @@ def point(**fields) -> Task:
         "max_steps": 5,
     }
     return Task(**(given | fields))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Quadruped", "Biped"])
+def test_gathered_contacts_give_the_same_bits_in_any_batch_and_on_threads(name):
+    """Throw robots around by random actions, in many vectors and in one, and compare all bits."""
+    task, n, rng = short(name).changed(max_steps=40), 205, np.random.default_rng(2)
+    given = [actions(Batch(task, n), rng) for _ in range(40)]
+
+    def run(rows: slice, **options) -> tuple[np.ndarray, ...]:
+        batch = Batch(task, rows.stop - rows.start, **options)
+        out = [batch.reset(40 + rows.start)]
+        for a in given:
+            out += batch.step(a[rows])
+        return (*out, batch._rows, batch._part("memory")[:, : -len(MEASURES) : 3].copy())
+
+    wanted = run(slice(0, n))
+    assert set(np.unique((wanted[-1] > 0.0).sum(axis=1))) >= {0, 1, 2}
+    assert_same_bits(run(slice(0, n), threads=2), wanted)
+    for rows in (slice(0, 8), slice(60, 61), slice(64, 71), slice(100, 180)):
+        assert_same_bits(run(rows), tuple(x[rows].copy() for x in wanted))
 
 
 @pytest.mark.parametrize("name", without([*QUICK, "Quadruped", "Biped", "Bicycle"], ("Quadruped", "Biped", "Bicycle")))

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 from ..compiler.ir.program import Program
@@ -374,11 +375,10 @@ class _Lanes:
         k, made, o = self.k, self.made, self.made.observed
         self.show(self.y, self.kept, self.parameters, self.past, self.steps.value)
         k.call("finish", self.seen, self.found)
-        with k.loop(self.n) as j:
-            self.good.value = self.good.value + self.y[j] * 0.0
-        with k.loop(o + 1) as j:
-            self.good.value = self.good.value + self.found[j] * 0.0
-        fine = self.good.value.equals(0.0)
+        parts = [self.y[j] * 0.0 for j in range(self.n)] + [self.found[j] * 0.0 for j in range(o + 1)]
+        while len(parts) > 1:  # in pairs: no sum waits for another one
+            parts = [a + b for a, b in zip_longest(parts[::2], parts[1::2], fillvalue=self.good.value)]
+        fine = (self.good.value + parts[0]).equals(0.0)
         one, zero = (k.constant(x, Kind.LANE) for x in (1.0, 0.0))
         with k.when(k.any(~fine)):
             with k.loop(o) as j:

@@ -176,6 +176,38 @@ def test_sweeps_find_the_same_impulses(monkeypatch):
 
 
 @everyday.long
+def test_two_contacts_alone_give_the_motion_of_all(monkeypatch):
+    """Throw plates on four feet to the ground, with and without the smaller problem of two feet first."""
+    rng, n = np.random.default_rng(5), 64
+    body = kt.Body("plate", 0.9, (0.02, -0.01, 0.03), (0.011, 0.012, 0.017, 0.001, 0.0, 0.0))
+    joint = kt.Joint("base", "free", "ground", "plate")
+    gravity = (0.9, 0.4, -9.81)
+    feet = [
+        kt.Contact(f"foot{k}", "plate", "sphere", (0.03,), (0.2 * x, 0.17 * y, -0.1), friction=0.2 + 0.25 * k)
+        for k, (x, y) in enumerate(((1, 1), (1, -1), (-1, 1), (-1, -1)))
+    ]
+    q = np.concatenate([rng.uniform(-0.1, 0.1, (n, 2)), np.full((n, 1), 0.4), rng.normal(size=(n, 4))], axis=1)
+    q[:, 3:6] *= 0.15
+    q[:, 6] = 1.0
+    q[:, 3:] /= np.linalg.norm(q[:, 3:], axis=1, keepdims=True)
+    qd = rng.normal(size=(n, 6)) * np.array([2.0, 2.0, 2.0, 0.7, 0.7, 0.7])
+
+    def moved() -> kt.Trajectory:
+        system = kt.System(touching(kt.build_mechanism("plate", [body], [joint], gravity=gravity), *feet))
+        return kt.simulate(system, q, qd, duration=0.26, method="moreau", dt=2e-3)
+
+    run = moved()
+    closed = (run["contact_forces"][..., 0] > 0.0).sum(axis=-1)
+    assert [int((closed == k).sum() > 100) for k in range(4)] == [1, 1, 1, 1], np.bincount(closed.ravel())
+    assert run["contact_residuals"].max() <= 1e-11
+    monkeypatch.setattr(cone_solves, "PAIR", 99)
+    expected = moved()
+    near = np.abs(run.q - expected.q).max(axis=(1, 2)) < 1e-9
+    assert near.all(), np.flatnonzero(~near)
+    assert_close(run.qd, expected.qd, 1e-7, "velocities")
+
+
+@everyday.long
 def test_a_bounce_has_its_restitution():
     """Drop a ball, and find apexes that shrink by the square of the restitution up to the error of a step."""
     body = kt.Body("ball", 0.7, (0.0, 0.0, 0.0), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0))

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+import itertools
 
-from kinetree.simulation.contact.cone_programs import newton_program, residual_program, solve_small, sticking_program
+import numpy as np
+import pytest
+
+from kinetree.simulation.contact.cone_programs import (
+    newton_program,
+    pair_program,
+    residual_program,
+    solve_small,
+    sticking_program,
+)
 from tolerance import assert_close
 
 COUNT = 3
@@ -94,3 +103,33 @@ def test_grips_hold_open_contacts():
     grip[2] = 0.01
     _, slides = sticking_program(COUNT, "float64", grips=True).interpret(W, b, mu, reach, sticking, [1.1], grip)
     assert slides[0] == 1.0
+
+
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_two_contacts_make_a_smaller_problem(count):
+    """Let none to three of some contacts close or carry, and find the rows of the first two, or of a neighbor."""
+    rng = np.random.default_rng(count)
+    J = rng.normal(size=(3 * count, 14))
+    W, mu, reach, size = J @ J.T / 7.3, rng.uniform(0.1, 1.2, count), rng.uniform(0.3, 2.0, count), [1.1]
+    for some in range(4):
+        for closed in itertools.combinations(range(count), min(some, count)):
+            b, p = rng.normal(size=(count, 3)), np.zeros((count, 3))
+            b[:, 0] = np.abs(b[:, 0]) + 0.1
+            for c in closed:
+                if rng.random() < 0.5:
+                    b[c, 0] = -0.2
+                else:
+                    p[c] = 0.7, 0.1, -0.3
+            found = pair_program(count, "float64").interpret(W, b.ravel(), mu, reach, p.ravel(), size)
+            few, (first, second) = found[-1][0], found[-3:-1]
+            assert few == (len(closed) <= 2)
+            assert first.sum() == second.sum() == 1.0 or not closed
+            if not closed:
+                continue
+            pair = [int(np.argmax(first)), int(np.argmax(second))]
+            assert pair[0] < pair[1]
+            assert set(closed[:2]) <= set(pair)
+            rows = [3 * c + j for c in pair for j in range(3)]
+            wanted = (W[np.ix_(rows, rows)], b[pair].ravel(), mu[pair], reach[pair], p[pair].ravel(), size)
+            for x, y in zip(found, wanted, strict=False):
+                assert (np.ravel(x) == np.ravel(y)).all()

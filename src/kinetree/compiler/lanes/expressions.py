@@ -13,6 +13,7 @@ from .form import (
     Call,
     Constant,
     EachLane,
+    Gathered,
     Kernel,
     Kind,
     Let,
@@ -140,6 +141,10 @@ class Block:
     @value.setter
     def value(self, x: Given) -> None:
         self[0] = x
+
+
+Part: TypeAlias = tuple[Block, int, int]
+"""Some entries of a block: it, the first one, and their number."""
 
 
 class Array:
@@ -367,6 +372,20 @@ class Builder(Expressions):
         with self._nested() as body:
             yield
         self.add(When(self._decided(condition), tuple(body)))
+
+    @contextmanager
+    def gathered(self, mask: Block, takes: Sequence[Part], gives: Sequence[Part]) -> Iterator[None]:
+        """Nest statements that run if a mask holds in any lane, and may run for such lanes of several blocks together.
+
+        `takes` are all entries that the statements read before they write them, and `gives` those that are read
+        afterwards: blocks with a first entry and a number. In other lanes, the statements must leave the latter alone.
+        """
+        condition = self.any(mask.value)
+        with self._nested() as body:
+            yield
+        taken, given = (tuple((b.memory.name, first, n) for b, first, n in parts) for parts in (takes, gives))
+        gathered = Gathered(mask.memory.name, taken, given)
+        self.add(When(self._decided(condition), tuple(body), gathered))
 
     @contextmanager
     def each_lane(self) -> Iterator[None]:

@@ -142,11 +142,28 @@ class While:
 
 
 @dataclass(frozen=True)
+class Gathered:
+    """Lanes of a mask that a target may gather from several blocks, so that all lanes of a vector have work.
+
+    The statements inside read entries that they have not written only of `takes`, and only entries of `gives` are read
+    afterwards: names of memory of numbers, the first entries, and their numbers. The mask is true in gathered lanes.
+    """
+
+    mask: str
+    takes: tuple[tuple[str, int, int], ...]
+    gives: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
 class When:
-    """Statements that run if a condition holds."""
+    """Statements that run if a condition holds; with `gathered`, if a mask holds in any lane, and for its lanes alone.
+
+    Lanes outside of the mask keep the entries that `gathered` gives.
+    """
 
     condition: Operand
     body: tuple[Statement, ...]
+    gathered: Gathered | None = None
 
 
 @dataclass(frozen=True)

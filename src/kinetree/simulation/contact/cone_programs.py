@@ -120,6 +120,55 @@ def sticking_program(count: int, dtype: str, *, grips: bool = False) -> Program:
     return cone.program("sticking", impulse=p, slides=[slides])
 
 
+def pair_program(count: int, dtype: str, *, grips: bool = False) -> Program:
+    """Return (...) -> (W, b, friction, reach, impulse, size[, grip], first, second, few): the problem of two contacts.
+
+    They are those that would close without impulses, or have one already; beside a single one, a neighbor is the other.
+    `first` and `second` are 1 at their places. `few` is 1 if there are no others.
+    """
+    cone = _Cone(count, grips, dtype)
+    may = [(cone.b[3 * c] < 0.0) | (cone.p[3 * c] > 0.0) for c in range(count)]
+    may = [x | (cone.grip[c] > 0.0) for c, x in enumerate(may)] if cone.grip else may
+    before: list[Scalar] = [0.0]
+    for x in may:
+        before.append(before[-1] + where(x, 1.0, 0.0))
+    single, last = before[-1] < 1.5, count - 1
+    lead = [x & (n < 0.5) for x, n in zip(may, before[:-1], strict=True)]
+    follow = [x & (n > 0.5) & (n < 1.5) for x, n in zip(may, before[:-1], strict=True)]
+    first, second = lead[:last], [(single & x) | y for x, y in zip(lead, follow[1:], strict=False)]
+    first[-1], second[-1] = first[-1] | (single & may[last]), second[-1] | (single & may[last])
+
+    def chosen(values: Sequence[Scalar], masks: Sequence[Scalar]) -> Scalar:
+        found = values[-1]
+        for x, mask in zip(reversed(values[:-1]), reversed(masks[:-1]), strict=True):
+            found = where(mask, x, found)
+        return found
+
+    def of_both(values: Sequence[Scalar], size: int) -> list[Scalar]:
+        rows = [values[c * size : (c + 1) * size] for c in range(count)]
+        one = [chosen(x, first) for x in zip(*rows[:-1], strict=True)]
+        return one + [chosen(x, second) for x in zip(*rows[1:], strict=True)]
+
+    def entry(i: int, j: int) -> Scalar:
+        i, j = max(i, j), min(i, j)
+        if i < 3:
+            return chosen([cone.W[3 * c + i][3 * c + j] for c in range(last)], first)
+        if j >= 3:
+            return chosen([cone.W[3 * c + i - 3][3 * c + j - 3] for c in range(1, count)], second)
+        columns = [[cone.W[3 * c + i - 3][3 * a + j] for c in range(a + 1, count)] for a in range(last)]
+        return chosen([chosen(x, second[a:]) for a, x in enumerate(columns)], first)
+
+    zero: list[Scalar] = [0.0]
+    ones = [[where(x, 1.0, 0.0) for x in masks] for masks in (first, second)]
+    outputs = {
+        "W": [entry(i, j) for i in range(6) for j in range(6)],
+        "b": of_both(cone.b, 3), "friction": of_both(cone.mu, 1), "reach": of_both(cone.reach, 1),
+        IMPULSE: of_both(cone.p, 3), "size": [cone.size], **({GRIP: of_both(cone.grip, 1)} if cone.grip else {}),
+        "first": ones[0] + zero, "second": zero + ones[1], "few": [where(before[-1] < 2.5, 1.0, 0.0)],
+    }  # fmt: skip
+    return cone.program("pair", **outputs)
+
+
 def newton_program(count: int, dtype: str, *, grips: bool = False) -> Program:
     """Return (...) -> impulse: a step of Newton's method for contacts of any kind, without exchange of rows."""
     cone = _Cone(count, grips, dtype)

@@ -13,12 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...compiler.ir.program import Array
-from ...compiler.lanes.expressions import Block, Builder, Value
+from ...compiler.lanes.expressions import Block, Builder, Part, Value
 from ...compiler.lanes.form import Kind
 from .cone_newton import LargeNewton, NearestPoints, Proximal, Sticking
-from .cone_programs import contact_residual_program, newton_program, residual_program, sticking_program
-from .cone_sweeps import Entries, LaneCone, Sweeps, sum_of
-from .restitution import Reductions
+from .cone_programs import (
+    GRIP,
+    IMPULSE,
+    cone_inputs,
+    contact_residual_program,
+    newton_program,
+    pair_program,
+    residual_program,
+    sticking_program,
+)
+from .cone_sweeps import Entries, LaneCone, Sweeps, starts_of, sum_of
+from .restitution import ARRIVAL, BOUNCE, BOUND, EXPANSION, STRIKES, Reductions
 
 STICKING = 12
 """The most steps of Newton's method without slip; one is usual, and each closed or opened contact takes another. PLAY
@@ -33,6 +42,9 @@ SWEEPS = (10, 200)
 ACCEPTED = {"float64": 1e-11, "float32": 1e-5}
 """The residual at which impulses are accepted."""
 
+PROBLEM = ("b", "friction", "reach", "size", IMPULSE, GRIP, BOUND, BOUNCE, ARRIVAL, EXPANSION, STRIKES)
+"""The arrays that are a problem beside W, as far as it has them."""
+
 
 class ConeSolver:
     """The memory and the statements that solve for the impulses of all contacts."""
@@ -46,7 +58,7 @@ class ConeSolver:
         contacts are present, and all statements are loops over them. Otherwise the code has no loops.
         """
         self.cone = cone = LaneCone(k, found, arrays, dtype, used)
-        self.k, self.found, self.dtype, self.sweeps = k, found, dtype, Sweeps(cone)
+        self.k, self.found, self.arrays, self.dtype, self.sweeps = k, found, arrays, dtype, Sweeps(cone)
         self.p, self.busy, self.straight = cone.p, cone.busy, used is None
         n = 3 * cone.most_contacts
         self.felt = k.block("felt", 2 + 2 * n)
@@ -59,7 +71,7 @@ class ConeSolver:
             programs = [residual_program(count, dtype, grips=grips), sticking_program(count, dtype, grips=grips)]
             programs.append(newton_program(count, dtype, grips=grips))
             k.programs |= {x.name: x.with_inputs(arrays, {}) for x in programs}
-            self.tried = k.block("tried", n + 1)
+            self.tried, self.returns = k.block("tried", n + 1), Returns(k, "", count)
         else:
             felt = contact_residual_program(dtype, grips=grips)
             k.programs[felt.name] = felt
@@ -69,6 +81,7 @@ class ConeSolver:
         self.sticking = Sticking(cone, self.u, dtype)
         self.nearest = NearestPoints(cone, self.u, Entries(self.felt, 2 + n), lambda: self.worst, dtype)
         self.proximal = Proximal(k, cone, self.u, self.large, dtype)
+        self.pair = Pair(k, found, arrays, cone, dtype) if self.straight and cone.most_contacts > PAIR else None
         self.reductions = Reductions(k, found, arrays, self)
 
     @property
@@ -109,15 +122,55 @@ class ConeSolver:
 
     def _find(self, pressed: Value) -> None:
         """Write the impulses of the lanes of a mask for the laws as they are, from the present ones."""
-        self.stuck.value, self.left.value = pressed, STICKING
+        k, cone = self.k, self.cone
+        self.stuck.value = pressed
+        self._keep()
+        if self.pair is None:
+            self._find_all()
+            return
+        self.pair.solve(pressed)
+        with k.when(k.any(self.pair.few.value)):
+            self.evaluate()
+            done = self.pair.few.value & ~self.busy.value
+            with k.loop(cone.rows) as i:  # another contact may have closed
+                self.p[i] = done.where(self.p[i], self.before[i])
+            self.stuck.value = pressed & ~done
+        with k.gathered(self.stuck, self.problem, self.answer):
+            self._keep()
+            self._find_all()
+        self._mark()
+
+    def _keep(self) -> None:
+        """Write a copy of the present impulses."""
         with self.k.loop(self.cone.rows) as i:
             self.before[i] = self.p[i]
+
+    def _find_all(self) -> None:
+        """Write the impulses of stuck lanes, from the equations of all contacts."""
+        self.left.value = STICKING
         if self.straight:
             self._stick()
         else:
             self._stick_each()
         with self.k.when(self.k.any(self.busy.value)):
             self._slide()
+
+    @property
+    def problem(self) -> list[Part]:
+        """The entries of memory that are the problem, of W those on and below its diagonal."""
+        starts, n = starts_of(self.arrays), 3 * self.cone.most_contacts
+        rows = [(self.found, starts["W"] + i * n, i + 1) for i in range(n)]
+        return rows + [(self.found, starts[a.name], a.size) for a in self.arrays if a.name in PROBLEM]
+
+    @property
+    def answer(self) -> list[Part]:
+        """The entries of memory that are the solution: impulses, residuals and velocities."""
+        lacked = [] if self.reductions.expansion is None else [(self.reductions.expansion.lacked, 0, 2)]
+        return [
+            (self.found, starts_of(self.arrays)[IMPULSE], 3 * self.cone.most_contacts),
+            (self.felt, 0, self.felt.memory.size),
+            *lacked,
+        ]
 
     def residuals(self) -> list[Value]:
         """Return the largest residuals of a step along normals and tangents, compressions included."""
@@ -129,13 +182,15 @@ class ConeSolver:
     def _stick(self) -> None:
         """Write steps of Newton's method in the lanes in which no contact slips."""
         k, n = self.k, self.cone.rows
+        self.returns.start()
         with k.repeat() as turn:
             k.call("sticking", self.found, self.tried)
             stuck = self.stuck.value & (self.tried[n] < 0.5)
             with k.loop(n) as i:
                 self.p[i] = stuck.where(self.tried[i], self.p[i])
             self.evaluate()
-            self.stuck.value, self.left.value = stuck & self.busy.value, self.left.value - 1
+            again = stuck & self.busy.value & ~self.returns.found(self.p)
+            self.stuck.value, self.left.value = again, self.left.value - 1
             turn.again = k.any(self.stuck.value) & (self.left.value > 0)
 
     def _stick_each(self) -> None:
@@ -204,6 +259,10 @@ class ConeSolver:
             self.k.call("residual", self.found, self.felt)
         else:
             self._evaluate_each()
+        self._mark()
+
+    def _mark(self) -> None:
+        """Write which lanes are not solved."""
         accepted = ACCEPTED[self.dtype]
         self.busy.value = (self.normal > accepted) | (self.tangent > accepted)
 
@@ -244,3 +303,120 @@ class ConeSolver:
 def larger(x: Value, before: Value) -> Value:
     """Return the larger of two numbers of lanes; the first one if it is not a number."""
     return (~(x <= before)).where(x, before)
+
+
+class Returns:
+    """The closed contacts after the last two steps without slip: steps that return to earlier ones do so forever."""
+
+    def __init__(self, k: Builder, name: str, count: int) -> None:
+        """Declare the memory."""
+        self.k, self.count = k, count
+        self.shut, self.past = k.block(f"{name}shut_now", 1), k.block(f"{name}shut_past", 1)
+
+    def start(self) -> None:
+        """Write that there was no step yet."""
+        self.shut.value, self.past.value = -1.0, -1.0
+
+    def found(self, p: Entries) -> Value:
+        """Return where the contacts closed by impulses p differ from those of the last step, and equal those before."""
+        zero = self.k.constant(0.0, Kind.LANE)
+        shut = sum_of((abs(p[3 * c]) > 0.0).where(zero + 2.0**c, 0.0) for c in range(self.count))
+        found = shut.equals(self.past.value) & ~shut.equals(self.shut.value)
+        self.past.value, self.shut.value = self.shut.value, shut
+        return found
+
+
+PAIR = 2
+"""The contacts of the smaller problem that is tried first. Its steps have a fifth of the operations of those with
+four, and most states of walking and falling robots have no more contacts."""
+SLIDING = 8
+"""The most steps of Newton's method for two contacts: four or five are usual."""
+
+
+class Pair:
+    """The memory and the statements that solve for two contacts, as if all others were open and stayed so.
+
+    Their impulses are inserted into the equations of all contacts afterwards. Lanes that have more contacts, or that
+    are not solved, keep the impulses of the last step.
+    """
+
+    def __init__(self, k: Builder, found: Block, arrays: Sequence[Array], cone: LaneCone, dtype: str) -> None:
+        """Declare the memory; the block `found` consists of arrays."""
+        self.k, self.found, self.cone, self.accepted = k, found, cone, ACCEPTED[dtype]
+        grips, n = cone.grip is not None, 3 * PAIR
+        picked = pair_program(cone.most_contacts, dtype, grips=grips)
+        starts = starts_of(picked.outputs)
+        self.problem = k.block("pair", sum(a.size for a in picked.outputs))
+        self.p, self.reach, self.size, self.first, self.second, self.enough = (
+            Entries(self.problem, starts[name]) for name in (IMPULSE, "reach", "size", "first", "second", "few")
+        )
+        given = (*cone_inputs(PAIR), Array("size", (1,)), *([Array(GRIP, (PAIR,))] if grips else []))
+        k.programs["pair"] = picked.with_inputs(arrays, {})
+        for make in (residual_program, sticking_program, newton_program):
+            made = make(PAIR, dtype, grips=grips)
+            k.programs[f"pair_{made.name}"] = made.with_inputs(given, {})
+        self.felt, self.tried, self.before = (
+            k.block(f"pair_{name}", size) for name, size in (("felt", 2 + 2 * n), ("tried", n + 1), ("before", n))
+        )
+        self.few, self.busy, self.stuck = (k.block(f"pair_{x}", kind=Kind.MASK) for x in ("few", "busy", "stuck"))
+        self.returns = Returns(k, "pair_", PAIR)
+        self.left = k.block("pair_left", kind=Kind.COUNT)
+
+    def solve(self, pressed: Value) -> None:
+        """Write the impulses of the lanes of a mask that have at most two contacts; `few` becomes their mask."""
+        k, zero = self.k, self.k.constant(0.0, Kind.LANE)
+        k.call("pair", self.found, self.problem)
+        self.few.value = pressed & (self.enough[0] > 0.5)
+        with k.when(k.any(self.few.value)):
+            with k.loop(3 * PAIR) as i:
+                self.before[i] = self.p[i]
+            self._stick()
+            with k.when(k.any(self.busy.value)):
+                self._slide()
+            with k.loop(self.cone.count) as c:
+                first, second = self.first[c] > 0.5, self.second[c] > 0.5
+                for j in range(3):
+                    p = first.where(self.p[j], second.where(self.p[3 + j], zero))
+                    self.cone.p[c * 3 + j] = self.few.value.where(p, self.cone.p[c * 3 + j])
+
+    def _stick(self) -> None:
+        """Write steps as if no contact slipped, until the contacts that are closed are those of two steps before."""
+        k, n = self.k, 3 * PAIR
+        self.stuck.value, self.left.value = self.few.value, STICKING
+        self.returns.start()
+        with k.repeat() as turn:
+            k.call("pair_sticking", self.problem, self.tried)
+            stuck = self.stuck.value & (self.tried[n] < 0.5)
+            with k.loop(n) as i:
+                self.p[i] = stuck.where(self.tried[i], self.p[i])
+            self._evaluate()
+            again = stuck & self.busy.value & ~self.returns.found(self.p)
+            self.stuck.value, self.left.value = again, self.left.value - 1
+            turn.again = k.any(self.stuck.value) & (self.left.value > 0)
+
+    def _slide(self) -> None:
+        """Write steps of Newton's method from the impulses of the last step."""
+        k = self.k
+        with k.loop(3 * PAIR) as i:
+            self.p[i] = self.busy.value.where(self.before[i], self.p[i])
+        self.left.value = SLIDING
+
+        def unsolved() -> Value:
+            return k.any(self.busy.value) & (self.left.value > 0)
+
+        with k.whilst(unsolved):
+            k.call("pair_newton", self.problem, self.tried)
+            with k.loop(PAIR) as c:
+                most = self.reach[c] * self.size[0] * self.cone.bound
+                for j in range(3):
+                    i = c * 3 + j
+                    usable = self.busy.value & (abs(self.tried[i]) < most)
+                    self.p[i] = usable.where(self.tried[i], self.p[i])
+            self._evaluate()
+            self.left.value = self.left.value - 1
+
+    def _evaluate(self) -> None:
+        """Write which lanes are not solved."""
+        self.k.call("pair_residual", self.problem, self.felt)
+        solved = (self.felt[0] <= self.accepted) & (self.felt[1] <= self.accepted)
+        self.busy.value = self.few.value & ~solved

@@ -73,9 +73,12 @@ class LaneCone:
         """The velocity [m/s] with which residuals are compared."""
         return self._size[0]
 
-    def w(self, i: Value, j: Value | int) -> Value:
-        """Return an entry of W."""
-        return self.W[i * self.rows + j]
+    def w(self, i: Value, j: Value) -> Value:
+        """Return an entry of W; without `used`, one on or below the diagonal, which equals that above."""
+        if self._used is not None:
+            return self.W[i * self.rows + j]
+        above = i < j
+        return self.W[above.where(j, i) * self.rows + above.where(i, j)]
 
     def holds(self, c: Value, shut: Value) -> Value:
         """Return whether friction may act at a contact, which is closed or not."""

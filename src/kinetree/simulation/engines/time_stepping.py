@@ -179,25 +179,30 @@ class FewContacts(ContactSteps):
         k.programs |= {"meeting": method.meeting, "pushing": method.pushing, "ending": method.ending}
         self.met, self.pushed = (sum(a.size for a in x.inputs) for x in (method.meeting, method.pushing))
         self.found = k.block("found", sum(a.size for a in arrays))
-        self.solver = ConeSolver(k, self.found, arrays, states.dtype)
+        self.solver, self.pressed = ConeSolver(k, self.found, arrays, states.dtype), k.block("pressed", kind=Kind.MASK)
 
     def push(self, h: Value, end: Value) -> None:
         """Write the impulses of the lanes with contacts that would close, and the changes of velocities by them."""
-        k, zero, pressed = self.k, self.k.constant(0.0, Kind.LANE), self.found[LOWEST] < 0.0
+        k, zero, solver = self.k, self.k.constant(0.0, Kind.LANE), self.solver
+        self.pressed.value = self.found[LOWEST] < 0.0
         speeds = self.first - self.states.nq
         with k.loop(speeds) as j:
             self.found[j + self.pushed] = zero
         with k.loop(self.rows) as i:
             self.impulses[i] = zero
-        with k.when(k.any(pressed)):
+        with k.when(k.any(self.pressed.value)):
             k.call("meeting", self.found, self.found, self.met)
-            self.solver.solve(pressed)
-            self.measure(self.solver.residuals(), end)
+        with k.gathered(self.pressed, solver.problem, solver.answer):
+            solver.solve(self.pressed.value)
+        with k.when(k.any(self.pressed.value)):
+            pressed = self.pressed.value
+            self.measure([pressed.where(x, 0.0) for x in solver.residuals()], end)
+            with k.loop(self.rows) as i:
+                solver.p[i] = pressed.where(solver.p[i], 0.0)
+                self.impulses[i] = solver.p[i]
             k.call("pushing", self.found, self.found, self.pushed)
             with k.loop(speeds) as j:
                 self.found[j + self.pushed] = pressed.where(self.found[j + self.pushed], zero)
-            with k.loop(self.rows) as i:
-                self.impulses[i] = self.solver.p[i]
 
 
 class ManyContactSteps(ContactSteps):

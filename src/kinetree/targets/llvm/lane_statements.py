@@ -32,13 +32,14 @@ class Statements:
     """The writer of a kernel's statements; `lane` is the name of the lane inside `EachLane`."""
 
     def __init__(self, kernel: Kernel, t: Text, lanes: Lanes | Scalars) -> None:
-        """Store the kernel; the assembly defines its memory, its arguments and the sample %i of the first lane."""
+        """Store the kernel; the assembly defines its memory, its arguments and the sample of the first lane."""
         self.t, self.lanes, self.alone = t, lanes, lanes.count == 1
         self.kinds = {m.name: m.kind for m in kernel.memory}
         self.types = {a.name: STORED.get(a.type, lanes.scalar) for a in kernel.arguments}
         self.values: dict[int, tuple[str, Kind, bool]] = {}  # text, kind, whether it is a vector
         self.lane: str | None = None
         self.rows: dict[str, str] = {}
+        self.places, self.sample = {m.name: f"%m_{m.name}" for m in kernel.memory}, "%i"
 
     def write(self, body: Iterable[Statement]) -> None:
         """Write statements in order."""
@@ -178,7 +179,7 @@ class Statements:
         kind = self.kinds[memory]
         element = "i8" if self.element(kind) == "i1" else self.element(kind)
         whole = element if kind.uniform or self.alone else f"<{self.lanes.count} x {element}>"
-        place = self.t.new(f"getelementptr {whole}, ptr %m_{memory}, i64 {self.text(index)}")
+        place = self.t.new(f"getelementptr {whole}, ptr {self.places[memory]}, i64 {self.text(index)}")
         if kind.uniform or self.lane is None or self.alone:
             return kind, whole, place, self.width(kind)
         place = self.t.new(f"getelementptr {element}, ptr {place}, i64 {self.lane}")
@@ -191,7 +192,7 @@ class Statements:
         counts = ", ".join(f"i64 {i}" for i in range(L))
         first = t.new(f"mul <{L} x i64> {self.text(index)}, splat (i64 {L})")
         at = t.new(f"add <{L} x i64> {first}, <{counts}>")
-        places = t.new(f"getelementptr {element}, ptr %m_{memory}, <{L} x i64> {at}")
+        places = t.new(f"getelementptr {element}, ptr {self.places[memory]}, <{L} x i64> {at}")
         name = {"double": "f64", "float": "f32"}.get(element, element)
         return f"<{L} x {element}>", f"v{L}{name}.v{L}p0", places
 
@@ -265,9 +266,9 @@ class Statements:
 
     def call(self, s: form.Call) -> None:
         """Write the call of a Program."""
-        target = self.t.new(f"getelementptr {self.lanes.vector}, ptr %m_{s.target}, i64 {self.text(s.first)}")
+        target = self.t.new(f"getelementptr {self.lanes.vector}, ptr {self.places[s.target]}, i64 {self.text(s.first)}")
         bad = "" if self.alone else ", ptr %bad"
-        self.t.put(f"  call void @{s.program}(ptr %m_{s.source}, ptr {target}{bad})")
+        self.t.put(f"  call void @{s.program}(ptr {self.places[s.source]}, ptr {target}{bad})")
 
     def loop(self, s: form.Loop) -> None:
         """Write a loop over a counter."""
@@ -343,8 +344,8 @@ class Statements:
         """Write the address of a lane's own sample; idle lanes share the last one."""
         t = self.t
         if self.alone:
-            return t.new(f"getelementptr i8, ptr %p_{name}, i64 {t.new(f'mul i64 %i, %s_{name}')}")
-        index = t.new(f"add i64 %i, {lane}")
+            return t.new(f"getelementptr i8, ptr %p_{name}, i64 {t.new(f'mul i64 {self.sample}, %s_{name}')}")
+        index = t.new(f"add i64 {self.sample}, {lane}")
         inside = t.new(f"select i1 {t.new(f'icmp slt i64 {index}, %n')}, i64 {index}, i64 %last")
         return t.new(f"getelementptr i8, ptr %p_{name}, i64 {t.new(f'mul i64 {inside}, %s_{name}')}")
 
@@ -364,8 +365,8 @@ def fold_counts(s: form.Let, x: list[str]) -> str | None:
         a, b = map(int, x)
         if s.op in ("add", "mul"):
             return str(a + b if s.op == "add" else a * b)
-        if s.op == "eq":
-            return str(a == b).lower()
+        if s.op in ("eq", "lt"):
+            return str(a == b if s.op == "eq" else a < b).lower()
     return None
 
 
