@@ -12,7 +12,7 @@ from scipy import stats
 import kinetree as kt
 from assembler import assembled, needs_ptxas
 from everyday import only, without
-from kinetree.environments import kernels, robots, vector
+from kinetree.environments import kernels, robots, vector, walkers
 from kinetree.environments.robots import TASKS
 from kinetree.environments.tasks import Continuous, Discrete, Dynamics, Equations, Task
 from kinetree.environments.vector import Batch, named_task, seeded_words
@@ -432,7 +432,7 @@ def test_rough_ground_carries_the_quadruped():
         assert not terminated.any()
     robot = kt.load("quadruped")
     heights = np.stack([robot.pose(batch.q, f"foot_{x}")[:, 1, 3] for x in "abcd"], axis=1)
-    assert (heights > -0.01).all() and (heights < 1.3 * robots.ROUGH).all() and batch.lost == 0
+    assert (heights > -0.01).all() and (heights < 1.3 * walkers.ROUGH).all() and batch.lost == 0
     assert (np.ptp(heights, axis=1) > 2e-3).all()
 
 
@@ -442,7 +442,7 @@ def test_feet_of_the_biped_carry_it():
     task = named_task("Biped")
     names = [f"{end}_{x}.force.0" for x in "ab" for end in ("heel", "toe")]
     batch = Batch(task.changed(observation=names, low=None, high=None, reset=lambda draw: {"command": 0.0}), 1)
-    batch.reset(0, state={"q": [0.0, 1.15, -math.pi / 2, *robots.STANCE, *robots.STANCE]})
+    batch.reset(0, state={"q": [0.0, 1.15, -math.pi / 2, *walkers.STANCE, *walkers.STANCE]})
     forces = np.array([batch.step(np.zeros((1, 6)))[0][0].sum() for _ in range(25)])
     assert abs(forces[5:].mean() / (9.4 * 9.81) - 1.0) < 0.05 and batch.lost == 0
 
