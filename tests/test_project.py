@@ -136,6 +136,29 @@ def test_dev_refuses_an_unknown_verb():
     )
 
 
+def test_the_lint_before_a_commit_is_the_quick_one():
+    """Find `lint --quick` before each commit and all of lint before a push, and refuse other arguments."""
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert re.findall(r"entry: python3 dev (.*)\n.*\n.*\n +stages: \[(.*)\]", hooks)[:2] == [
+        ("lint --quick", "pre-commit"),
+        ("lint", "pre-push"),
+    ]
+    dev = load_dev()
+    with pytest.raises(dev.Failure, match="lint takes no arguments but --quick"):
+        dev.lint(["--fast"])
+
+
+def test_the_packages_that_users_may_name_are_extras():
+    """Find every extra that an error of an optional package names, and all that "all" unites."""
+    import tomllib
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {x for f in SOURCES for x in re.findall(r"kinetree\[([a-z]+)\]", f.read_text())}
+    called = {x for f in SOURCES for x in re.findall(r'optional\("[^)]*", "([a-z]+)"\)', f.read_text())}
+    united = set(re.fullmatch(r"kinetree\[(.*)\]", extras["all"][0])[1].split(","))
+    assert named | called | united <= set(extras) and called - {"learning"} <= united
+
+
 def test_a_soak_takes_minutes():
     """Refuse a soak without a number of minutes, and show one with it."""
     dev = load_dev()
