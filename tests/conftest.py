@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shutil
 import sys
@@ -106,9 +107,15 @@ def pytest_runtest_setup() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item):
-    """Fail tests with warnings of MuJoCo, and if bounds are scaled to zero, all that compare, with their residuals."""
+    """Fail tests with warnings of MuJoCo, and if bounds are scaled to zero, all that compare, with their residuals.
+
+    The residuals of tests that pass are added to the file KINETREE_RESIDUALS, if that is set.
+    """
     tolerance.residuals.clear()
     result = yield
+    if (record := os.environ.get("KINETREE_RESIDUALS")) and tolerance.residuals:
+        with open(record, "a") as file:
+            file.write(json.dumps({"test": item.nodeid, "residuals": tolerance.residuals}) + "\n")
     if mujoco_warnings:
         pytest.fail("MuJoCo: " + "\n".join(mujoco_warnings), pytrace=False)
     if tolerance.SCALE == 0 and tolerance.residuals:

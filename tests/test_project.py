@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import everyday
+import evidence
 import kinetree
 import tolerance
 
@@ -157,6 +158,29 @@ def test_the_packages_that_users_may_name_are_extras():
     called = {x for f in SOURCES for x in re.findall(r'optional\("[^)]*", "([a-z]+)"\)', f.read_text())}
     united = set(re.fullmatch(r"kinetree\[(.*)\]", extras["all"][0])[1].split(","))
     assert named | called | united <= set(extras) and called - {"learning"} <= united
+
+
+def test_the_evidence_names_tests_that_exist():
+    """Find each test that the page of evidence names, and its residual on the page."""
+    page = (ROOT / "docs" / "evidence.md").read_text()
+    for claims in evidence.CLAIMS.values():
+        for test in (name for claim in claims for name in claim.tests):
+            file, _, name = test.partition("::")
+            assert f"\ndef {name}(" in (ROOT / "tests" / file).read_text(), test
+            assert re.search(rf"\| \d\.\de[-+]\d\d \(.*\) \| \d\.\de[-+]\d\d \| `{re.escape(test)}` \|", page), test
+
+
+def test_the_measured_digits_are_those_closest_to_their_bound():
+    """Read residuals of three cases of two tests, and find the largest part of a bound of each."""
+    records = [
+        {"test": "tests/a.py::test_one[x]", "residuals": {"tau": [2e-14, 1e-13], "q": [1e-15, 1e-12]}},
+        {"test": "tests/a.py::test_one[y]", "residuals": {"q": [1e-13, 1e-12]}},
+        {"test": "tests/b.py::test_two", "residuals": {"I": [0.0, 1e-12]}},
+    ]
+    assert evidence.measure(records) == {
+        "a.py::test_one": evidence.Measured("tau", 2e-14, 1e-13, 2),
+        "b.py::test_two": evidence.Measured("I", 0.0, 1e-12, 1),
+    }
 
 
 def test_a_soak_takes_minutes():

@@ -40,12 +40,12 @@ class Workspace(Displayed):
 
     @property
     def lower(self) -> Numbers:
-        """The least coordinates of the points, [3] [m]."""
+        """The least coordinates of the points [m], shape [3]."""
         return self.points.min(axis=0)
 
     @property
     def upper(self) -> Numbers:
-        """The largest coordinates of the points, [3] [m]."""
+        """The largest coordinates of the points [m], shape [3]."""
         return self.points.max(axis=0)
 
     def display(self) -> list[str | Table]:
