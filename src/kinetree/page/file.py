@@ -344,6 +344,7 @@ LESSON_ENTRY, LESSON_STYLE = "page/js/lesson_page.js", "js/lesson.css"
 STUDIO = (
     "page/js/chooser.js",
     "page/js/python_runs.js",
+    "page/js/first_scene.js",
     "page/js/folder.js",
     "page/js/structure.js",
     "page/js/structure_history.js",

@@ -7,7 +7,7 @@ import pytest
 from scipy.interpolate import CubicHermiteSpline
 
 import kinetree as kt
-from browser import needs_browser, served, typed, until
+from browser import drawn, needs_browser, served, typed, until
 from kinetree.simulation.acting.references import sampled
 from page_reading import cells, coordinates, curves, motion, saved_csv
 from tolerance import assert_close
@@ -164,7 +164,7 @@ def angles(T: np.ndarray) -> np.ndarray:
 
 
 def test_a_robot_is_jogged(show):
-    """Move a joint by its slider and keys, then the tool along and about axes of the ground."""
+    """Move a joint by its slider and keys, the tool along and about axes of the ground and its own; hold a button."""
     arm = kt.load("puma560")
     with show("puma560", "Move") as page:
         page.evaluate("kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))")
@@ -184,3 +184,27 @@ def test_a_robot_is_jogged(show):
         c, s = np.cos(np.pi / 36), np.sin(np.pi / 36)
         T[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ T[:3, :3]
         assert_close(arm.pose(coordinates(page), "link6"), T, 1e-12, "pose after a rotation")
+        page.get_by_role("button", name="tool", exact=True).click()
+        page.get_by_label("move along minus y", exact=True).click()
+        step = np.eye(4)
+        step[1, 3] = -0.02
+        T = T @ step
+        assert_close(arm.pose(coordinates(page), "link6"), T, 1e-12, "pose after a step along the tool")
+        page.get_by_label("rotate about plus x", exact=True).click()
+        turn = np.eye(4)
+        turn[1:3, 1:3] = [[c, -s], [s, c]]
+        T = T @ turn
+        assert_close(arm.pose(coordinates(page), "link6"), T, 1e-12, "pose after a rotation about the tool")
+        page.get_by_role("button", name="joint", exact=True).click()
+        before = coordinates(page)
+        page.get_by_label("joint2 plus", exact=True).click()
+        assert_close((coordinates(page) - before)[1], np.pi / 36, 1e-12, "a step of a joint")
+        page.get_by_label("joint2 minus", exact=True).hover()
+        page.mouse.down()
+        until(page, "kinetree.store.get('q')[1] < -1")
+        page.mouse.up()
+        drawn(page)
+        held = coordinates(page)
+        page.wait_for_timeout(600)
+        assert_close(coordinates(page), held, 0, "a button that is released")
+        assert np.count_nonzero(held - before) == 1

@@ -31,15 +31,23 @@ def studio(tmp_path, chromium):
 
 
 def test_a_mechanism_is_chosen_from_the_library(studio):
-    """Open the dialog, search, choose a card; the address opens the same mechanism again."""
+    """Open the dialog, search over all that can be opened, choose a card; the address opens the same one again."""
     chromium, address = studio
     with served(chromium, address) as page:
         page.keyboard.press("Control+o")
         page.wait_for_selector(".card")
-        page.get_by_label("search the library").fill("Stanf")
+        page.wait_for_selector(".lessonrow")
+        search = page.get_by_label("search mechanisms, lessons and files")
+        search.fill("nothing of this kind")
+        assert 'Nothing here has "nothing of this kind"' in page.inner_text("dialog")
+        search.fill("linkages four")
+        assert page.locator(".shelf:visible h3").all_inner_texts() == ["Linkages"]
+        search.fill("lesson chaos")
+        assert page.locator(".lessonrow:visible").count() == 1 and page.locator(".card:visible").count() == 0
+        search.fill("stanford arms")
         assert page.locator(".card:visible").count() == 1
         assert page.locator(".shelf:visible h3").all_inner_texts() == ["Arms and chains"]
-        page.get_by_label("search the library").press("Enter")
+        search.press("Enter")
         until(page, "document.title === 'stanford'")
         assert page.locator("dialog").count() == 0
         assert page.url.endswith("/?open=library%2Fstanford")
@@ -347,3 +355,44 @@ def test_the_dialogs_of_the_studio_are_accessible(studio):
                 found = axe.Axe().run(page).response["violations"]
                 assert [(x["id"], theme, key) for x in found if x["impact"] in ("serious", "critical")] == []
                 page.keyboard.press("Escape")
+
+
+def test_the_studio_greets_with_a_swinging_arm(chromium, tmp_path):
+    """Open the studio as the command line does: the arm swings, Space pauses it, a reload keeps what the reader did."""
+    with running(lambda: kt.load("puma560"), Folder.of(tmp_path)) as address:
+        with served(chromium, f"{address}#welcome") as page:
+            until(page, "kinetree.store.get('time') > 0.4")
+            assert page.evaluate("kinetree.store.get('mode')") == "Simulate"
+            assert "Drag a link of the arm" in page.inner_text(".message")
+            spread = page.evaluate("""() => {
+                const { q, count } = kinetree.store.get("motion");
+                const first = Array.from({ length: count }, (_, k) => q[6 * k]);
+                return Math.max(...first) - Math.min(...first);
+            }""")
+            assert 0.05 < spread < 1.5, "it swings, and does not fall"
+            page.keyboard.press(" ")
+            assert not page.evaluate("kinetree.store.get('playing')")
+            page.get_by_role("button", name="Move", exact=True).click()
+            page.wait_for_timeout(600)
+            page.reload()
+            until(page, "window.kinetree?.store.get('mode') === 'Move'")
+            assert not page.evaluate("kinetree.store.get('playing')")
+
+
+def test_panels_fold(studio):
+    """Fold a section by its heading, and find it folded in the same mode later; the projector theme has thick curves."""
+    chromium, address = studio
+    with served(chromium, f"{address}#mode=Move") as page:
+        heading = page.get_by_role("button", name="fold Frame")
+        heading.click()
+        assert heading.get_attribute("aria-expanded") == "false"
+        assert not page.get_by_label("x of the frame", exact=True).is_visible()
+        page.get_by_role("button", name="Simulate", exact=True).click()
+        page.get_by_role("button", name="Move", exact=True).click()
+        assert not page.get_by_label("x of the frame", exact=True).is_visible()
+        heading.focus()
+        page.keyboard.press("Enter")
+        assert page.get_by_label("x of the frame", exact=True).is_visible()
+        assert page.evaluate("kinetree.stage.palette.stroke") == 1
+        page.evaluate("kinetree.store.set({ theme: 'projector' })")
+        assert page.evaluate("kinetree.stage.palette.stroke") > 2

@@ -91,8 +91,8 @@ def lesson(
 
 # --- The command `kinetree studio`: the web page served on this machine, with Python behind it ---
 
-FIRST = "stanford"
-"""The mechanism of a studio that is opened without one."""
+FIRST, WELCOME = "puma560", "#welcome"
+"""The mechanism of a studio that is opened without one, and the end of the address at which it swings."""
 
 
 @app.command()
@@ -120,10 +120,11 @@ def studio(
     packages = root if root and has_links(Path(model)) else None  # of other models, those that the page opens later
     system = load_system(model, base, packages, lenient)
     made = listen(lambda: system, Folder.of(folder, root or ()), port)
-    print(f"The studio is at {made.address}")
+    address = made.address + (WELCOME if model == FIRST else "")
+    print(f"The studio is at {address}")
     print("Ctrl-C ends it.", flush=True)
     if not no_browser:
-        open_browser(made.address)
+        open_browser(address)
     made.run()
 
 

@@ -13,6 +13,7 @@ import { buildInspector } from "./inspector.js";
 import { openKernel } from "./kernel.js";
 import { Keys } from "./keys.js";
 import { readLink } from "./link.js";
+import { showFirstScene } from "./first_scene.js";
 import { followParameters } from "./live_placements.js";
 import { fileName } from "./names.js";
 import { PANELS } from "./panels/index.js";
@@ -137,6 +138,7 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   document.body.dataset.readyAfter = String(Math.round(performance.now()));
   session.app = app;
   session.keeper = keepDocument(app, given);
+  if (!("document" in given) && !session.opened) showFirstScene?.(app); // a page without Python leaves it out
   offerTour(app, layout.stage.parentElement);
   shown(app);
   return app;

@@ -1,6 +1,6 @@
 // The picture of one chart, by a pen of a canvas or of SVG (pens.js): axes, curves, bands, and marks at times.
 //
-// `sheet` is { chart, shown: [{ series, color }], units, ink, faint, line, font, size, now, hover }; now and hover are
+// `sheet` is { chart, shown: [{ series, color }], units, ink, faint, line, font, size, stroke, now, hover }; now and hover are
 // times or null. The result is the frame of the chart: its box and the range of its times, by which a pointer finds a
 // time.
 
@@ -15,7 +15,8 @@ export function paintChart(pen, sheet, x0, w, h) {
   const scales = sheet.chart.plane ? planeScales(sheet, box) : timeScales(sheet, box, times);
   paintAxes(pen, sheet, box, scales);
   pen.clip(box.x, box.y - 2, box.w, box.h + 4, () => {
-    for (const { series, color } of sheet.shown) paintSeries(pen, series, color, scales, box.w);
+    for (const { series, color } of sheet.shown)
+      paintSeries(pen, series, { color, width: sheet.stroke }, scales, box.w);
   });
   for (const t of sheet.chart.along ? [] : [sheet.now, sheet.hover]) {
     if (t === null || t < times.t0 - 1e-9 || t > times.t1 + 1e-9) continue;
@@ -34,7 +35,7 @@ export function paintChart(pen, sheet, x0, w, h) {
   return { ...box, ...times, left: x0, wide: w, plane: Boolean(sheet.chart.plane || sheet.chart.along) };
 }
 
-function paintSeries(pen, series, color, { px, py }, wide) {
+function paintSeries(pen, series, { color, width }, { px, py }, wide) {
   if (series.upper) {
     const { t, n, at } = reader(series);
     const order = [...Array(n).keys()];
@@ -48,7 +49,7 @@ function paintSeries(pen, series, color, { px, py }, wide) {
   const points = series.x
     ? Array.from({ length: reader(series).n }, (_, k) => [px(series.x[k]), py(reader(series).at(k))]).flat()
     : thinned(series, px, py, wide);
-  pen.path(points, { color, width: 1.6, dash: series.dashed ? [5, 3] : [] });
+  pen.path(points, { color, width, dash: series.dashed ? [5, 3] : [] });
 }
 
 // Times of all shown series together.

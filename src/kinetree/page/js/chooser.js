@@ -110,7 +110,8 @@ async function base64(file) {
   return btoa(text);
 }
 
-// The dialog: the library with pictures, the lessons, the folder, and this computer.
+// The dialog: what was open last, the library with pictures, the lessons, the folder, and this computer. One search
+// goes over all of them, and Enter opens the first that is left.
 export async function chooser(app) {
   const message = el("p", { class: "hint", role: "status" });
   const say = (text) => {
@@ -122,23 +123,18 @@ export async function chooser(app) {
   const lessons = el("div", { class: "lessons", role: "list", "aria-label": "lessons" });
   const listed = el("div", { class: "buttons files" });
   const none = el("p", { class: "hint", role: "status" });
-  const search = searchBox(cards, none);
   const computer = buildComputer(app, say);
-  dialog(
-    "Open a mechanism or a lesson",
-    message,
+  const found = el(
+    "div",
+    { class: "found" },
     buildRecent(app, say),
-    el(
-      "section",
-      { class: "group" },
-      el("div", { class: "titled" }, el("h2", { text: "Library" }), search),
-      cards,
-      none,
-    ),
+    el("section", { class: "group" }, el("h2", { text: "Library" }), cards),
     el("section", { class: "group" }, el("h2", { text: "Lessons" }), lessons),
-    el("section", { class: "group" }, el("h2", { class: "folder", text: "Folder" }), listed),
-    computer.element,
-  ).classList.add("wide");
+    el("section", { class: "group" }, el("h2", { class: "folder", text: "Files" }), listed),
+  );
+  dialog("Open a mechanism or a lesson", searchBox(found, none), message, none, found, computer.element).classList.add(
+    "wide",
+  );
   try {
     const [{ mechanisms }, { lessons: taught }, { folder, files }] = await Promise.all(
       ["gallery", "lessons", "files"].map((name) => server.call(name)),
@@ -160,10 +156,13 @@ export async function chooser(app) {
       ),
     );
     lessons.append(...taught.map((lesson) => lessonRow(lesson, () => openLesson(app, lesson, say))));
-    document.querySelector("dialog .folder")?.replaceChildren(`Folder ${folder}`);
+    document.querySelector("dialog .folder")?.replaceChildren(`Files in ${folder}`);
     listed.replaceChildren(
       ...files.map((name) =>
-        el("button", { type: "button", text: name, onclick: () => openFile(app, name, say, computer.base()) }),
+        findable(
+          name,
+          el("button", { type: "button", text: name, onclick: () => openFile(app, name, say, computer.base()) }),
+        ),
       ),
       ...(files.length ? [] : [el("p", { class: "hint", text: "No model files here yet." })]),
     );
@@ -172,32 +171,43 @@ export async function chooser(app) {
   }
 }
 
-// A box that hides the cards without the typed words, and says where no card is left.
-function searchBox(cards, none) {
-  const all = () => /** @type {HTMLElement[]} */ ([...cards.querySelectorAll(".card")]);
+// A thing that the search finds by words.
+function findable(words, made) {
+  made.dataset.words = words.toLowerCase();
+  return made;
+}
+
+// A box that hides what does not have the typed words, and says where nothing is left.
+function searchBox(found, none) {
+  const all = () => /** @type {HTMLElement[]} */ ([...found.querySelectorAll("[data-words]")]);
   const search = el("input", {
     type: "search",
     class: "search",
     autofocus: true,
-    placeholder: "search",
-    "aria-label": "search the library",
+    placeholder: "search: arms, linkages, walkers, lessons, files",
+    "aria-label": "search mechanisms, lessons and files",
     oninput: () => {
-      const words = search.value.toLowerCase();
-      for (const card of all()) card.hidden = !card.dataset.words.includes(words);
-      for (const shelf of cards.children) shelf.hidden = ![...shelf.querySelectorAll(".card")].some((x) => !x.hidden);
-      none.textContent = all().some((card) => !card.hidden)
+      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const one of all()) one.hidden = !words.every((word) => one.dataset.words.includes(word));
+      for (const box of found.querySelectorAll(".shelf, .group")) {
+        const inside = [...box.querySelectorAll("[data-words]")];
+        box.hidden = words.length > 0 && !inside.some((one) => !one.hidden);
+      }
+      none.textContent = all().some((one) => !one.hidden)
         ? ""
-        : `No mechanism of the library has "${search.value}" in its name or description.`;
+        : `Nothing here has "${search.value}" in its name or description.`;
     },
     onkeydown: (event) => {
       if (event.key === "Enter")
-        /** @type {?HTMLElement} */ (all().find((card) => !card.hidden))?.click();
+        all()
+          .find((one) => !one.hidden)
+          ?.click();
     },
   });
   return search;
 }
 
-function card({ name, description, bodies, nv, loops, picture }, choose) {
+function card({ name, group, description, bodies, nv, loops, picture }, choose) {
   const sheet = el("canvas", { width: 240, height: 160, "aria-hidden": "true" });
   if (picture)
     createImageBitmap(new Blob([picture], { type: "image/png" })).then((image) =>
@@ -213,8 +223,7 @@ function card({ name, description, bodies, nv, loops, picture }, choose) {
     el("b", { text: name }),
     el("span", { class: "hint", text: size }),
   );
-  made.dataset.words = `${name} ${description}`.toLowerCase();
-  return made;
+  return findable(`${name} ${group} ${description}`, made);
 }
 
 // Files of this computer; base(): that of URDF and SDF files.
@@ -262,24 +271,25 @@ function buildRecent(app, say) {
   return rows.length ? section("Recent", el("div", list, rows)) : null;
 }
 
+// A row with a title and what is to be said about it; the search finds it by words.
+function rowOf(title, text, words, onclick) {
+  const made = el(
+    "button",
+    { type: "button", class: "lessonrow", role: "listitem", onclick },
+    el("b", { text: title }),
+    el("span", { class: "hint", text }),
+  );
+  return findable(words, made);
+}
+
 function recentRow({ title, state, at }, choose) {
   const mode = /[#&]mode=([^&]+)/.exec(state)?.[1];
   const when = new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  return el(
-    "button",
-    { type: "button", class: "lessonrow", role: "listitem", onclick: choose },
-    el("b", { text: title }),
-    el("span", { class: "hint", text: [mode && decodeURIComponent(mode), when].filter(Boolean).join(", ") }),
-  );
+  return rowOf(title, [mode && decodeURIComponent(mode), when].filter(Boolean).join(", "), `${title} recent`, choose);
 }
 
 function lessonRow({ title, summary, minutes }, choose) {
-  return el(
-    "button",
-    { type: "button", class: "lessonrow", role: "listitem", onclick: choose },
-    el("b", { text: title }),
-    el("span", { class: "hint", text: `${summary} ${minutes} minutes.` }),
-  );
+  return rowOf(title, `${summary} ${minutes} minutes.`, `${title} ${summary} lesson`, choose);
 }
 
 // Files that are dropped on the page. Folders are read to their ends.

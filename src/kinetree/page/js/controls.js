@@ -1,6 +1,6 @@
 // A number that can be typed and slid: a name, a slider where it has bounds, a box, its unit, and a message below it.
 
-import { breakable, el, isLong } from "./elements.js";
+import { breakable, el, isLong, repeated } from "./elements.js";
 import { degreesOf, valueOf } from "./expressions.js";
 import { neat, short, shownUnit } from "./units.js";
 
@@ -33,8 +33,17 @@ export function numberControl({
   const shown = text || (range ? short : neat); // beside a slider numbers vary, and their digits stay aligned
   const name = el("span", { class: "name", title: title || label }, breakable(label));
   const track = range
-    ? el("input", { type: "range", min: "0", max: "1", step: "any", "aria-label": `${title || label}, slider` })
+    ? el("input", {
+        type: "range",
+        min: "0",
+        max: "1",
+        step: "any",
+        list: ticksOf(),
+        "aria-label": `${title || label}, slider`,
+      })
     : null;
+  const ends = range ? [el("span", { class: "end" }), el("span", { class: "end" })] : [];
+  const nudges = range && !fixed ? [-1, 1].map((sign) => nudge(title || label, sign, () => step(sign))) : [];
   const box = el("input", {
     type: "text",
     inputmode: "decimal",
@@ -50,9 +59,9 @@ export function numberControl({
     "div",
     { class: range ? `control${isLong(label) ? " long" : ""}` : "control plain" },
     name,
-    track,
-    box,
-    unitText,
+    ...(range
+      ? [nudges[0], box, nudges[1], unitText, el("span", { class: "slide" }, ends[0], track, ends[1])]
+      : [box, unitText]),
     message,
   );
 
@@ -66,6 +75,9 @@ export function numberControl({
     if (document.activeElement !== box) box.value = shown(current * factor());
     box.dataset.value = String(current);
     if (track) track.value = (current - low) / (high - low);
+    ends.forEach((end, k) => {
+      end.textContent = rounded([low, high][k] * factor());
+    });
     unitText.textContent = shownUnit(unit, store.get("units")).unit;
     unitText.classList.toggle("several", unit.includes(", "));
   }
@@ -96,6 +108,13 @@ export function numberControl({
     say("");
     give(given, true);
   }
+  // A step of the button, or of an arrow key in the box: a round number of about a hundredth of the range.
+  function step(sign) {
+    say("");
+    const size = roundStep(((high - low) * factor()) / STEPS) / factor();
+    const next = Math.min(upper ?? Infinity, Math.max(lower ?? -Infinity, current + sign * size));
+    give(next, true);
+  }
   if (track) {
     track.addEventListener("input", () => {
       say("");
@@ -107,6 +126,10 @@ export function numberControl({
   box.addEventListener("keydown", (event) => {
     if (event.key === "Enter") typed();
     if (event.key === "Escape") box.blur();
+    const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!way || !range || fixed) return;
+    event.preventDefault();
+    step(way);
   });
   box.addEventListener("input", () => {
     box.dataset.dirty = ""; // keeps the space bar (keys.js)
@@ -128,4 +151,37 @@ export function numberControl({
     message,
     now: () => current,
   });
+}
+
+const STEPS = 100; // of a range
+
+// The power of ten, or two or five of it, at or above a size.
+export function roundStep(size) {
+  const power = 10 ** Math.floor(Math.log10(size));
+  return [1, 2, 5, 10].map((k) => k * power).find((x) => x >= size * (1 - 1e-9));
+}
+
+const rounded = (x) => String(Number(x.toPrecision(3)));
+
+function nudge(name, sign, action) {
+  const word = sign > 0 ? "more" : "less";
+  const text = sign > 0 ? "+" : "\u2212";
+  const title = `${word}; held, again and again`;
+  return repeated(
+    el("button", { type: "button", class: "nudge", text, title, tabindex: "-1", "aria-label": `${name}, ${word}` }),
+    action,
+  );
+}
+
+// Marks at the ends, the quarters and the middle of all sliders: the name of their list.
+function ticksOf() {
+  if (!document.getElementById("ticks"))
+    document.body.append(
+      el(
+        "datalist",
+        { id: "ticks" },
+        [0, 0.25, 0.5, 0.75, 1].map((x) => el("option", { value: String(x) })),
+      ),
+    );
+  return "ticks";
 }

@@ -26,6 +26,31 @@ export function toggle(text, { title = text, on = false, change }) {
   return Object.assign(made, { set });
 }
 
+const FIRST = 400; // [ms] until a held button acts again,
+const AGAIN = 80; // and between further times
+
+// A button that acts when it is pressed, and again and again while it is held.
+export function repeated(button, action) {
+  let timer = 0;
+  const stop = () => clearTimeout(timer);
+  const again = (wait) => {
+    timer = window.setTimeout(() => {
+      if (!button.isConnected) return;
+      action();
+      again(AGAIN);
+    }, wait);
+  };
+  button.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    stop();
+    action();
+    again(FIRST);
+  });
+  for (const name of ["pointerup", "pointerleave", "pointercancel", "blur"]) button.addEventListener(name, stop);
+  button.addEventListener("click", (event) => event.detail === 0 && action()); // by the keyboard
+  return button;
+}
+
 // One of several: choice(["none", "torque"], { label, value, change }); set(value) marks one.
 export function choice(values, { label, value, change, titles = {} }) {
   const box = el("div", { class: values.length > 4 ? "choice many" : "choice", role: "group", "aria-label": label });
@@ -48,9 +73,27 @@ export function choice(values, { label, value, change, titles = {} }) {
   return Object.assign(box, { set });
 }
 
-// A section of a panel with a heading.
+const folded = new Set(); // titles of sections that the reader has folded
+
+// A section of a panel with a heading, which folds it.
 export function section(title, ...children) {
-  return el("section", { class: "group" }, el("h2", { text: title }), children);
+  const body = el("div", { class: "folds" }, children);
+  const fold = el("button", {
+    type: "button",
+    text: title,
+    title: `fold or unfold ${title}`,
+    "aria-label": `fold ${title}`,
+    onclick: () => {
+      if (!folded.delete(title)) folded.add(title);
+      show();
+    },
+  });
+  const show = () => {
+    body.hidden = folded.has(title);
+    fold.setAttribute("aria-expanded", String(!body.hidden));
+  };
+  show();
+  return el("section", { class: "group" }, el("h2", {}, fold), body);
 }
 
 // A table of names and values; rows are [name, value, unit?]. Numbers stand right, with their full value in data-value.

@@ -203,7 +203,8 @@ export class Plots {
     const style = getComputedStyle(this.host);
     const [ink, faint, line] = ["--ink", "--faint", "--line"].map((name) => style.getPropertyValue(name).trim());
     const size = 11 * Number(style.getPropertyValue("--label").trim() || 1);
-    const look = { ink, faint, line, size, font: style.fontFamily, units: this.store.get("units") };
+    const stroke = Number(style.getPropertyValue("--stroke").trim() || 1.6);
+    const look = { ink, faint, line, size, stroke, font: style.fontFamily, units: this.store.get("units") };
     const marks = { now: live ? this.store.get("time") : null, hover: live ? this.hover : null };
     const charts = this.shownCharts;
     this.frames = charts.map((chart, k) => {

@@ -82,6 +82,7 @@ export class Stage {
       trail: numbers("--trail", "0.78,0.33,0.24,1"),
       accent: numbers("--mark", "0.12,0.42,0.72,1"),
       scale: Number(value("--label", "1")),
+      stroke: Number(value("--stroke", "1.6")) / 1.6, // of trails and other lines
       lift: Number(value("--lift", "0")),
     };
     this.refresh();
@@ -142,7 +143,8 @@ export class Stage {
       ...bodyItems(this, scene, Math.min(1, ...layers.map((layer) => layer.faded ?? 1))),
       ...(scene.ghost ? bodyItems(this, { ...scene, matrices: scene.ghost, picked: -1 }, 0.25) : []),
     ];
-    const trail = this.palette.trail;
+    const { trail, stroke } = this.palette;
+    const thick = (all) => (stroke === 1 ? all : all.map((x) => ({ ...x, width: stroke * (x.width || 1) })));
     const lines = (scene.trails || []).map((line) =>
       line.soft ? { ...line, color: [...trail.slice(0, 3), 0.3], width: 1.2 } : { ...line, color: trail, width: 2 },
     );
@@ -163,8 +165,8 @@ export class Stage {
     }
     return {
       camera,
-      lines,
-      over,
+      lines: thick(lines),
+      over: thick(over),
       marks,
       items: items.filter((item) => item.count > 0 && !item.isBeam),
       up: this.up,

@@ -7,10 +7,11 @@ import { choice, el, section, toggle, valueTable } from "../elements.js";
 import { buildHandle } from "../handle.js";
 import { poseTable } from "../inspector.js";
 import { allSolutions, frameJacobian, framePose, movingFrames, solvePose } from "../inverse_kinematics.js";
+import { buildJog } from "../jog.js";
 import { cycloidTo } from "../joint_motions.js";
 import { isRedundant, keepsRotation, manipulability, translationMeasure } from "../manipulability.js";
 import { loadLine } from "../names.js";
-import { anglesOf, moved, place, poseOfAngles, rotated } from "../poses.js";
+import { anglesOf, moved, place, poseOfAngles } from "../poses.js";
 import { buildSolutions } from "../solutions.js";
 import { sharedUnit, short } from "../units.js";
 import { cloudLines, sampleCloud } from "../workspace.js";
@@ -19,7 +20,6 @@ import { buildPositions } from "./joints.js";
 const NAMES = ["x", "y", "z", "roll", "pitch", "yaw"];
 const POSITION = [0, 0, 0, 1, 1, 1];
 const WHOLE = [1, 1, 1, 1, 1, 1];
-const HALVINGS = 12; // of a step that does not fit
 const TRAVEL = 2; // [s] of the motion to a solution
 
 export const panel = {
@@ -34,7 +34,15 @@ export const panel = {
     const frames = movingFrames(model);
     store.define(
       "kinematics",
-      { frame: kernel.frame, target: "", step: 0.02, turn: Math.PI / 36, handle: true, ellipsoid: false },
+      {
+        frame: kernel.frame,
+        target: "",
+        axes: "world",
+        step: 0.02,
+        turn: Math.PI / 36,
+        handle: true,
+        ellipsoid: false,
+      },
       { link: true },
     );
     const given = app.readLink().kinematics;
@@ -199,87 +207,6 @@ export const panel = {
     return part;
   },
 };
-
-// Small steps of the frame along and about the axes of the ground.
-function buildJog(app, { frame, settings, change, weights, isPose }) {
-  const { store, kernel } = app;
-  const goalOf = (T, k, amount) =>
-    k < 3
-      ? moved(
-          T,
-          place(T).map((x, i) => x + (i === k ? amount : 0)),
-        )
-      : rotated(T, k - 3, amount);
-  // As far along the axis as the frame goes, and nowhere else.
-  const go = (k, sign) => {
-    const T = framePose(kernel, store.get("q"), frame());
-    const step = sign * (k < 3 ? settings().step : settings().turn);
-    const tried = (share) => solvePose(app, frame(), goalOf(T, k, share * step), { weights: weights() });
-    let [best, low, high] = [tried(1), 0, 1];
-    if (!best.converged) {
-      best = null;
-      for (let n = 0; n < HALVINGS; n++) {
-        const found = tried((low + high) / 2);
-        if (found.converged) [best, low] = [found, (low + high) / 2];
-        else high = (low + high) / 2;
-      }
-    }
-    if (best && !app.moveTo(best.q, { undo: `jog ${frame().name}` })) return;
-    const way = `${sign > 0 ? "" : "-"}${"xyz"[k % 3]}`;
-    const where = k < 3 ? `further along ${way}` : `further about ${way}`;
-    app.say(high < 1 ? `${frame().name} cannot move ${where} here${isPose() ? " with this rotation" : ""}.` : "");
-  };
-  const button = (k, sign) =>
-    el("button", {
-      type: "button",
-      text: `${sign > 0 ? "+" : "\u2212"}${"xyz"[k % 3]}`,
-      title: `${k < 3 ? "move along" : "rotate about"} ${sign > 0 ? "" : "-"}${"xyz"[k % 3]}`,
-      "aria-label": `${k < 3 ? "move along" : "rotate about"} ${sign > 0 ? "plus" : "minus"} ${"xyz"[k % 3]}`,
-      onclick: () => go(k, sign),
-    });
-  const row = (name, from) =>
-    el(
-      "div",
-      { class: "control turns jog" },
-      el("span", { class: "name", text: name }),
-      el(
-        "span",
-        { class: "buttons" },
-        [0, 1, 2].flatMap((k) => [button(from + k, -1), button(from + k, 1)]),
-      ),
-    );
-  const rotations = row("rotate", 3);
-  const sizes = [
-    numberControl({
-      store,
-      label: "step",
-      unit: "m",
-      value: settings().step,
-      lower: 1e-6,
-      upper: 10,
-      slider: false,
-      change: (x) => change({ step: x }),
-    }),
-    numberControl({
-      store,
-      label: "angle",
-      unit: "rad",
-      value: settings().turn,
-      lower: 1e-6,
-      upper: Math.PI,
-      slider: false,
-      change: (x) => change({ turn: x }),
-    }),
-  ];
-  return {
-    element: [row("move", 0), rotations, ...sizes],
-    refresh: () => {
-      sizes[0].set(settings().step);
-      sizes[1].set(settings().turn);
-      rotations.hidden = !isPose();
-    },
-  };
-}
 
 // Points that the frame reaches, sampled between the pictures of the page.
 function buildWorkspace(app, { frame, here }) {
