@@ -130,9 +130,9 @@ def test_a_workspace_is_sampled(chromium, tmp_path):
         count = page.evaluate(f"{layer}.items.length")
         page.get_by_role("button", name="ellipsoid", exact=True).click()
         assert page.evaluate(f"{layer}.items.length") == count + 1
-        assert page.locator(".group > .error:not([hidden])").count() == 0
+        assert page.locator(".group .error:not([hidden])").count() == 0
         typed(page, "joint2", "0.5")
-        assert "Near a singular position" in page.inner_text(".group > .error:not([hidden])")
+        assert "Near a singular position" in page.inner_text(".group .error:not([hidden])")
 
 
 def test_loops_stay_closed_while_a_frame_moves(chromium, tmp_path):
