@@ -380,7 +380,7 @@ def test_the_studio_greets_with_a_swinging_arm(chromium, tmp_path):
 
 
 def test_panels_fold(studio):
-    """Fold a section by its heading, and find it folded in the same mode later; the projector theme has thick curves."""
+    """Fold a section by its heading, and find it folded later; the projector theme has thick curves."""
     chromium, address = studio
     with served(chromium, f"{address}#mode=Move") as page:
         heading = page.get_by_role("button", name="fold Frame")

@@ -1,8 +1,8 @@
 // The picture of one chart, by a pen of a canvas or of SVG (pens.js): axes, curves, bands, and marks at times.
 //
-// `sheet` is { chart, shown: [{ series, color }], units, ink, faint, line, font, size, stroke, now, hover }; now and hover are
-// times or null. The result is the frame of the chart: its box and the range of its times, by which a pointer finds a
-// time.
+// `sheet` is { chart, shown: [{ series, color }], units, ink, faint, line, font, size, stroke, now, hover }: now and
+// hover are times or null. The result is the frame of the chart: its box and the range of its times, by which a
+// pointer finds a time.
 
 import { reader, thinned, valueAt } from "./chart_series.js";
 import { shownUnit } from "./units.js";
