@@ -23,6 +23,7 @@ ROWS = [ROW, ROW | {"a": 0.31}, ROW | {"parent": 0}, ROW | {"parent": 1}, ROW | 
 PAIRS = (("a", "b"), ("c", "d"), ("c", "ground"), ("a", "c"), ("b", "d"), ("ground", "a"))
 BUILT = {
     "chain": lambda: kt.chain(5),
+    "polymer": lambda: kt.polymer(6),
     "rope": lambda: kt.rope(0.7, 6, bending=0.02, **ROPE),
     "net": lambda: kt.net(2, 3, mesh=0.21, n=2, bending=0.02, **ROPE),
     "rope_tree": lambda: kt.rope_tree(0.6, 3, levels=2, branches=3, bending=0.02, **ROPE),

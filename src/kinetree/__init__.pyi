@@ -37,6 +37,7 @@ from .loading import from_pairs as from_pairs
 from .loading import load as load
 from .loading import n_four_bars as n_four_bars
 from .loading import net as net
+from .loading import polymer as polymer
 from .loading import rod as rod
 from .loading import rope as rope
 from .loading import rope_tree as rope_tree

@@ -23,7 +23,13 @@ from .formats.sdf_writer import write_sdf
 from .formats.series import acting_losses
 from .formats.toml_writer import write_toml
 from .formats.urdf_writer import write_urdf
-from .library.chains import chain_mechanism, n_four_bars_mechanism, rod_mechanism, rope_mechanism
+from .library.chains import (
+    chain_mechanism,
+    n_four_bars_mechanism,
+    polymer_mechanism,
+    rod_mechanism,
+    rope_mechanism,
+)
 from .library.nets import net_mechanism, rope_tree_mechanism
 from .model.contacts import Contact, Surface
 from .model.mechanism import Mechanism
@@ -209,6 +215,7 @@ from_dh = _built("from_dh", mechanism_from_dh, _tolerant)
 from_pairs = _built("from_pairs", mechanism_from_pairs, lambda made: _system(*made))
 n_four_bars = _built("n_four_bars", n_four_bars_mechanism, _plain)
 chain = _built("chain", chain_mechanism, _plain)
+polymer = _built("polymer", polymer_mechanism, _plain)
 rod = _built("rod", rod_mechanism, _plain)
 rope = _built("rope", rope_mechanism, _plain)
 rope_tree = _built("rope_tree", rope_tree_mechanism, _plain)

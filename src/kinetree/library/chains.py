@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .. import joints as joint_kinds
 from .._support.checks import number, numbers, positive, vector, whole
-from ..algebra.vectors import IDENTITY, Matrix
+from ..algebra.vectors import IDENTITY, Matrix, Vector, sub
 from ..errors import InputError, ModelError
 from ..model import (
     GROUND,
@@ -115,6 +115,46 @@ def chain_mechanism(
     )
     tip = Frame("tip", names[-1], end)
     return Mechanism(name, bodies, joints, (tip,), gravity=vector(gravity, "the gravity"))
+
+
+def polymer_mechanism(
+    n: int,
+    *,
+    bond: float = 0.153,
+    angle: float = math.radians(109.5),
+    mass: float = 14.0,
+    name: str = "polymer",
+) -> Mechanism:
+    """Return a molecule of n atoms in a row, free in space, with fixed bonds and bond angles [rad].
+
+    Any units that fit together do; the defaults are nm and u, with which ps and kJ/mol go. The first three atoms are
+    the body "base" on a free joint. Joint "torsion4" turns atom 4 about the bond of atoms 2 and 3, and so on; 0 is the
+    position in which atoms 1 and 4 are nearest (cis). Frames "atom1", ... are the atoms.
+    """
+    count = check_count(n, "n", "atoms", least=3)
+    length, unit = positive(bond, "the bond"), positive(mass, "the mass")
+    if not 0.0 < number(angle, "the angle") < math.pi:
+        raise InputError(f"the angle is {angle!r}; expected one between 0 and pi")
+    s, c = math.sin(angle), math.cos(angle)
+    way = (length * s, 0.0, -length * c)  # to the next atom, in axes whose z is the bond before
+    onward = Placement(way, ((-c, 0.0, s), (0.0, 1.0, 0.0), (-s, 0.0, -c)))
+    points = ((0.0, 0.0, -length), (0.0, 0.0, 0.0), way)
+    middle = (way[0] / 3, 0.0, (way[2] - length) / 3)
+    moments = point_moments(unit, [sub(p, middle) for p in points])
+    bodies, joints = [Body("base", 3 * unit, middle, moments)], [Joint("base", "free", GROUND, "base")]
+    frames = [Frame(f"atom{k}", "base", Placement(p)) for k, p in enumerate(points, 1)]
+    for k in range(4, count + 1):
+        bodies.append(Body(f"unit{k}", unit, way))
+        joints.append(Joint(f"torsion{k}", "revolute", f"unit{k - 1}" if k > 4 else "base", f"unit{k}", onward))
+        frames.append(Frame(f"atom{k}", f"unit{k}", Placement(way)))
+    return Mechanism(name, tuple(bodies), tuple(joints), tuple(frames), gravity=(0.0, 0.0, 0.0))
+
+
+def point_moments(mass: float, points: Sequence[Vector]) -> tuple[float, ...]:
+    """Return the moments of inertia about the origin of equal masses at points."""
+    xx, yy, zz = (mass * sum(p[k] ** 2 for p in points) for k in range(3))
+    xy, yz, zx = (-mass * sum(p[i] * p[k] for p in points) for i, k in ((0, 1), (1, 2), (2, 0)))
+    return (yy + zz, zz + xx, xx + yy, xy, yz, zx)
 
 
 def rope_mechanism(
