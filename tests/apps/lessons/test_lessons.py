@@ -63,6 +63,12 @@ def closed_forms() -> dict[str, dict[int, float]]:
             4: G * (0.5 * 0.15 + 0.4 * 0.425 + 0.3 * 0.66),
         },
         "dh_frames": {0: 0.4318 * np.cos(30 * DEG), 1: np.hypot(0.0203, 0.4331), 2: -np.sin(25 * DEG), 3: 2.0, 5: 8.0},
+        "dh_conventions": {
+            0: 90 * DEG,
+            1: 5.0,
+            2: np.hypot(0.9 * np.sin(60 * DEG), 0.1),
+            3: 0.5,
+        },
         "stanford_arm": {0: np.hypot(0.9, 0.1), 1: 11.3796 + 6.1 * G * 0.2, 3: 2 * G * 0.7 * np.sin(60 * DEG)},
         "double_pendulum": {0: 0.4 * G * 0.125, 1: 0.4 * 0.25**2 / 3, 3: G * (0.5 * 0.15 + 0.4 * 0.425)},
         "biped_on_one_foot": {0: 0.5 * (np.cos(12 * DEG) + np.cos(30 * DEG))},

@@ -20,6 +20,7 @@ ORDER = (
     "planar_arms",
     "two_links_by_hand",
     "dh_frames",
+    "dh_conventions",
     "stanford_arm",
     "spatial_operators",
     "branching_tree",
