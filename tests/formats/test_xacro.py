@@ -13,7 +13,7 @@ from kinetree import ModelError
 from kinetree.formats.report import Report
 from kinetree.formats.urdf import read_urdf
 from kinetree.formats.xacro import expand_xacro
-from kinetree.formats.xml import Source, parse_xml
+from kinetree.formats.xml import Source, find_file, parse_xml
 from kinetree.model import Mechanism
 from strategies import examples
 from xml_mutations import STEPS
@@ -195,6 +195,14 @@ def test_the_package_may_be_a_folder_above_with_its_name(tmp_path):
         (urdf / "arm.xacro").write_text(f'<robot name="x"><xacro:include filename="{name}"/></robot>')
         mechanism, report = read_urdf(urdf / "arm.xacro", base="free")
         assert mechanism.bodies[0].shapes[0].file == str(meshes / "a.stl") and "not found" not in str(report)
+    (urdf.parent / "package.xml").write_text("<package><name>other_name</name></package>")
+    (urdf / "arm.xacro").write_text(
+        '<robot name="x"><xacro:include filename="$(find other_name)/meshes/link.xacro"/></robot>'
+    )
+    assert len(read_urdf(urdf / "arm.xacro", base="free")[0].bodies) == 1
+    assert find_file("package://other_name/meshes/a.stl", [urdf]) == meshes / "a.stl"
+    (urdf.parent / "package.xml").write_text("<package>")  # cannot be read: the folder has its own name alone
+    assert find_file("package://other_name/meshes/a.stl", [urdf]) is None
     for name in ("$(find arm_description)/../secret.xacro", "package://arm_description/../secret.xacro"):
         (urdf / "arm.xacro").write_text(f'<robot name="x"><xacro:include filename="{name}"/></robot>')
         (urdf.parents[1] / "secret.xacro").write_text("<robot/>")

@@ -24,6 +24,7 @@ from .xml import (
     Source,
     declared_folders,
     find_file,
+    is_package,
     packages_above,
     parse_xml,
     read_bytes,
@@ -324,10 +325,10 @@ class _Expansion:
         if name not in ("", ".", ".."):
             for folder in self.folders():
                 for place in (folder, folder / name):
-                    if place.resolve().name == name and place.is_dir():
+                    if place.is_dir() and is_package(place.resolve(), name):
                         return str(place.resolve())
             for folder in above:
-                if folder.name == name:
+                if is_package(folder, name):
                     self.named.append(folder)
                     return str(folder)
         remedy = "give the folder that contains it as one of roots= (command line: --root), or in ROS_PACKAGE_PATH"

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from xml.parsers import expat
 
@@ -311,8 +312,8 @@ def find_file(text: str, roots: Iterable[Path], *, start: Path | None = None) ->
     """Return the file of a path if it is inside one of the folders, else None; no file is opened.
 
     `package://name/rest` and `model://name/rest` mean rest in a folder `name`, which is in a root, is a root itself, or
-    is above one. `file://` paths may be absolute; others are relative to `start` and to the roots. Links and `..` must
-    not lead out of the folders.
+    is above one; a package.xml may give it another name. `file://` paths may be absolute; others are relative to
+    `start` and to the roots. Links and `..` must not lead out of the folders.
     """
     scheme, _, rest = text.rpartition("://")
     rest = rest.lstrip("/") if scheme in PACKAGED else rest
@@ -337,9 +338,29 @@ def _candidates(scheme: str, rest: str, folder: Path, start: Path | None) -> Ite
     if scheme in PACKAGED:
         package, _, inner = rest.partition("/")
         if not inner.startswith("/"):
-            yield from ((x, x / inner) for x in (folder, *packages_above(folder)) if x.name == package)
+            yield from ((x, x / inner) for x in (folder, *packages_above(folder)) if is_package(x, package))
     elif start is not None and (scheme == "file" or not Path(rest).is_absolute()):
         yield folder, start / rest
+
+
+def is_package(folder: Path, name: str) -> bool:
+    """Return whether a folder is the package of a name: its own name, or the one in its package.xml."""
+    if folder.name == name:
+        return True
+    try:
+        changed = (folder / "package.xml").stat().st_mtime_ns
+    except (OSError, ValueError):
+        return False
+    return _declared_name(folder / "package.xml", changed) == name
+
+
+@cache
+def _declared_name(file: Path, changed: int) -> str:
+    """Return the <name> in a package.xml that was changed at that time, empty if it cannot be read."""
+    try:
+        return next((x.text for x in parse_xml(read_bytes(file, most=2**20), file=str(file)).all("name")), "")
+    except ModelError:
+        return ""
 
 
 def packages_above(folder: Path) -> list[Path]:
