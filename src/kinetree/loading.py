@@ -63,8 +63,9 @@ def load(
     if not isinstance(model, str | os.PathLike):
         raise InputError(f"model is {repr(model)[:80]}; expected a library name, or the path of a {KNOWN} file")
     if isinstance(model, str) and model.startswith(library.PREFIX):
-        model, folders = library.robot(model.removeprefix(library.PREFIX))
-        roots = (*roots, *folders)
+        robot = library.robot(model.removeprefix(library.PREFIX))
+        model, roots = robot.file, (*roots, *robot.folders)
+        arguments = {**robot.arguments, **(arguments or {})} if robot.arguments is not None else arguments
     elif isinstance(model, str) and _is_name(model):
         if model not in library.names():
             robots = {name.lower(): f"{library.PREFIX}{name}" for name in library.robots()}

@@ -366,3 +366,64 @@ def test_robots_of_installed_packages(tmp_path, monkeypatch):
     with pytest.raises(kt.ModelError, match="no package with a robot 'panda' is installed; install"):
         monkeypatch.setattr(library, "DESCRIPTIONS", "no_such_module")
         kt.load("robot:panda")
+
+
+REPOSITORIES = """
+class Repository: pass
+REPOSITORIES: dict = {"Menagerie": Repository(url="https://x", commit="1", cache_path="menagerie"),
+                      "Arms": Repository(cache_path="arms_download", url="https://x", commit="2")}
+raise RuntimeError("imported")
+"""
+MODULE = """
+from os import path as _path
+from ._cache import clone_to_cache as _clone_to_cache
+REPOSITORY_PATH: str = _clone_to_cache("{}", commit=_getenv("X", None))
+PACKAGE_PATH: str = _path.join(REPOSITORY_PATH{})
+{}
+raise RuntimeError("imported")
+"""
+MODULES = {
+    "hinge_mj": ("Menagerie", ', "hinge"', 'MJCF_PATH: str = _path.join(PACKAGE_PATH, "own.xml")'),
+    "twin": (
+        "Arms",
+        "",
+        'XACRO_PATH: str = _path.join(PACKAGE_PATH, "urdf", "arm.xacro")\nXACRO_ARGS = {"name": "twin"}',
+    ),
+    "odd": ("Arms", "", "URDF_PATH: str = _patched(PACKAGE_PATH)\nlambda: (yield)"),
+    "broken": ("Arms", "", "def ("),
+    "elsewhere": ("Other", "", 'URDF_PATH: str = _path.join(PACKAGE_PATH, "a.urdf")'),
+}
+
+
+def test_robots_are_found_by_the_modules_of_robot_descriptions(tmp_path, monkeypatch):
+    """Read from modules, which are not run, which downloaded file a robot is, with the arguments of its xacro."""
+    pytest.importorskip("mujoco")
+    cache, package = tmp_path / "cache", tmp_path / "site" / "robot_descriptions"
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(cache))
+    monkeypatch.setattr(library, "DATA", "no-such-package")
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "_repositories.py").write_text(REPOSITORIES)
+    for name, texts in MODULES.items():
+        repository, folder, rest = texts
+        text = MODULE.replace("{}", repository, 1).replace("{}", folder, 1).replace("{}", rest, 1)
+        (package / f"{name}_description.py").write_text(text)
+    monkeypatch.syspath_prepend(str(package.parent))
+    with pytest.raises(kt.ModelError, match="'twin' of robot_descriptions is not downloaded; run: python -m robot_d"):
+        kt.load("robot:twin")
+    (cache / "menagerie/hinge").mkdir(parents=True)
+    (cache / "menagerie/hinge/own.xml").write_text(
+        '<mujoco><worldbody><body name="a"><joint/><geom size="1"/></body></worldbody></mujoco>'
+    )
+    arm = cache / "arms_download/urdf"
+    arm.mkdir(parents=True)
+    (arm.parent / "package.xml").write_text("<package><name>arm_description</name></package>")
+    (arm / "arm.xacro").write_text(
+        '<robot name="$(arg name)"><xacro:arg name="name" default="one"/>'
+        '<xacro:include filename="$(find arm_description)/urdf/links.xacro"/></robot>'
+    )
+    (arm / "links.xacro").write_text('<robot><link name="$(arg name)_link"/></robot>')
+    assert set(library.robots()) == {"hinge_mj", "twin"}
+    assert kt.load("robot:hinge_mj").nv == 1
+    assert kt.load("robot:twin", base="free").bodies[0].name == "twin_link"
+    assert kt.load("robot:twin", base="free", arguments={"name": "own"}).bodies[0].name == "own_link"

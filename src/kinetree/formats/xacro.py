@@ -138,6 +138,7 @@ def expand_xacro(
     """Return the expanded robot; `arguments` are values of <xacro:arg> by name, in place of their defaults."""
     given = dict(arguments or {})
     work = _Expansion(source, path, [Path(r) for r in roots], {key: str(x) for key, x in given.items()})
+    work.arguments.update(work.given)  # also above their declaration, as in the name of the robot
     scope = Scope()
     if root.tag.startswith(PREFIX):
         raise source.error(root, "the root element is a directive of xacro", "put it into a <robot>")
