@@ -134,9 +134,8 @@ def _described(folder: Path) -> dict[str, Robot]:
     modules, out = _modules(), dict[str, Robot]()
     if not modules:
         return {}
-    repositories = _values(next(iter(modules.values())).with_name("_repositories.py"), folder, {}).get(
-        "REPOSITORIES", {}
-    )
+    table = _values(next(iter(modules.values())).with_name("_repositories.py"), folder, {}).get("REPOSITORIES")
+    repositories: dict[object, object] = dict(table) if isinstance(table, dict) else {}
     for name, module in modules.items():
         given = _values(module, folder, repositories)
         for kind in ("URDF", "MJCF", "XACRO"):
