@@ -20,6 +20,7 @@ from kinetree.formats.toml_writer import write_toml
 from kinetree.model import (
     Body,
     Coupling,
+    Curve,
     ForceElement,
     Frame,
     Joint,
@@ -640,13 +641,18 @@ body = "block"
 shape = "capsule"
 size = [0.05, 0.3]
 surface = { kind = "box", translation = [0.7, 0.0, 0.5], size = [0.1, 0.2, 1.0] }
+
+[[contact]]
+name = "cam"
+body = "block"
+surface = { kind = "curve", curve = { points = [[0.1, 0.0], [0.0, 0.2], [-0.1, 0.0]] } }
 """
 
 
 def test_contacts_are_read_and_written() -> None:
     """Read contacts with planes, steps and height fields, and write a file with the same hash."""
     mechanism, _ = read_toml_text(CONTACTS)
-    corners, foot, toe, post = mechanism.contacts
+    corners, foot, toe, post, cam = mechanism.contacts
     assert (corners.shape, corners.size, corners.law) == ("box", (0.3, 0.2, 0.1), "poisson")
     assert (foot.surface.kind, foot.surface.edges, foot.placement.translation) == (
         "steps",
@@ -655,6 +661,7 @@ def test_contacts_are_read_and_written() -> None:
     )
     assert toe.surface.heights == ((0.0, 0.1), (0.2, 0.3))
     assert (post.surface.kind, post.surface.size) == ("box", (0.1, 0.2, 1.0))
+    assert cam.surface.curve == Curve(points=((0.1, 0.0), (0.0, 0.2), (-0.1, 0.0)))
     again, _ = read_toml_text(write_toml(mechanism))
     assert again.contacts == mechanism.contacts and again.hash == mechanism.hash
 

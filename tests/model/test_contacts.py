@@ -60,6 +60,8 @@ def test_numbers_are_read_in_any_form() -> None:
      "contact 'c', surface: 1 size for a box; give x, y, z"),
     ({"shape": "sphere", "size": 0.1, "surface": Surface("plane", "cart", size=0.2)},
      "contact 'c', surface: plane with a size; leave out size"),
+    ({"surface": Surface("curve", "cart")}, "contact 'c', surface: curve with no curve; give curve=kt.Curve(...)"),
+    ({"surface": Surface("plane", curve=kt.Curve.circle(0.1))}, "surface: plane with a curve; leave it out"),
     ({"shape": "box", "size": (0.1, 0.2, 0.3), "surface": Surface("capsule", "cart", size=(0.2, 0.3))},
      "contact 'c', surface: a box touches no capsule as its surface; exchange the two: name the larger kind last"),
     ({"shape": "disc", "size": 0.1, "surface": Surface("box", "cart", size=(0.2, 0.3, 0.1))},

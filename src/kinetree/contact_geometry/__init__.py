@@ -19,7 +19,7 @@ from ..algebra.vectors import ZERO, Matrix, Vector, add, cross, dot, scale, sub,
 from ..errors import unknown_name
 from ..loops.blocks import Equation
 from .solids import SOLIDS, Place, places
-from .surfaces import FAR, SURFACES, Ball, Meeting, SurfaceKind, on_plane, rim_lies, rim_on_plane, surface_kind
+from .surfaces import FAR, SURFACES, Ball, Meeting, SurfaceKind, Y, on_plane, rim_lies, rim_on_plane, surface_kind
 
 # --- Shapes as lists of features: points, balls and rims of discs; on solids also rods, corners and edges ---
 
@@ -125,7 +125,6 @@ def rim_points(rim: Feature) -> list[Feature]:
 
 # --- Axes of a contact: its normal and two tangents, with their rates ---
 
-Y = (0.0, 1.0, 0.0)
 STEEP = 0.9
 """The component of a normal of a solid along y from which on its first tangent is perpendicular to x, not to y."""
 
@@ -133,8 +132,8 @@ STEEP = 0.9
 def axes_of(n: Vector, dn: Vector, beside: Vector = Y) -> tuple[Matrix, Matrix]:
     """Return (n, t1, t2) and their rates; t1 is perpendicular to the axis `beside` of the surface, and t2 = n x t1.
 
-    Normals along y, at which t1 would have no direction, occur at solids alone: surfaces are graphs over their xy
-    plane, or walls perpendicular to x.
+    Normals along y, at which t1 would have no direction, occur at solids and curves alone: other surfaces are graphs
+    over their xy plane, or walls perpendicular to x.
     """
     t, dt = cross(beside, n), cross(beside, dn)
     size = sqrt(dot(t, t))
@@ -197,12 +196,12 @@ def of_feature(surface: Any, feature: Feature, r: Vector, R: Matrix, w: Vector, 
     return [_candidate(surface, feature, meet, r, R, w, v) for _, meet in surface_kind(surface.kind).candidates]
 
 
-def _candidate(surface: object, feature: Feature, meet, r, R, w, v) -> Candidate:
+def _candidate(surface: Any, feature: Feature, meet, r, R, w, v) -> Candidate:
     lever = times(R, feature.at)
     dlever = cross(w, lever)
     met = meet(surface, Ball(add(r, lever), add(v, dlever), feature.radius))
     arm = sub(lever, scale(feature.radius, met.n))
-    return _made(met, arm, sub(dlever, scale(feature.radius, met.dn)))
+    return _made(met, arm, sub(dlever, scale(feature.radius, met.dn)), surface_kind(surface.kind).beside)
 
 
 def _lying(surface: object, point: Feature, r, R, w, v) -> Candidate:

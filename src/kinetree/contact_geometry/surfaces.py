@@ -1,4 +1,4 @@
-"""Surfaces that shapes touch: planes, steps and height fields, each a function that returns where a ball meets it.
+"""Surfaces that shapes touch, planes, steps, height fields and curves: functions that return where a ball meets them.
 
 Solids, which are surfaces too, have a module of their own.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from ..algebra.scalars import Scalar, logical_and, logical_not, sqrt, where
 from ..algebra.vectors import ZERO, Vector, add, cross, scale, times, to_vector
 from ..errors import unknown_name
+from ..loops.higher_pairs import beside
 
 if TYPE_CHECKING:
     from . import Feature
@@ -241,27 +242,40 @@ def _sum(C: Rows, bx: list, by: list) -> Scalar:
     return total
 
 
+# --- Curves: cams, whose outline is the same at all z
+
+
+def on_curve(surface: Any, ball: Ball) -> Meeting:
+    """Return where a ball meets a curve in the xy plane: the solid is on its left-hand side."""
+    found, _, _ = beside(surface, ball.c, ball.v, ball.radius)
+    return Meeting(found.residual, found.f, found.df)
+
+
 # --- The kinds of surfaces ---
+
+Y: Vector = (0.0, 1.0, 0.0)
 
 
 @dataclass(frozen=True)
 class SurfaceKind:
     """A kind of surface: its candidates for a ball by label, and the sorts of features that may touch it.
 
-    `data` are the fields of a Surface that it uses; `moves` is true if it may be fixed to a moving body. Solids have no
-    candidates here: see solids.py.
+    `data` are the fields of a Surface that it uses; `moves` is true if it may be fixed to a moving body. No normal is
+    along the axis `beside`, to which the first tangent is perpendicular. Solids have no candidates here: see solids.py.
     """
 
     candidates: tuple[tuple[str, Callable[[Any, Ball], Meeting]], ...]
     takes: tuple[str, ...]
     data: tuple[str, ...] = ()
     moves: bool = False
+    beside: Vector = Y
 
 
 SURFACES: dict[str, SurfaceKind] = {
     "plane": SurfaceKind((("", on_plane),), ("point", "ball", "rim"), moves=True),
     "steps": SurfaceKind((("floor", on_treads), ("wall", on_walls)), ("point", "ball"), ("edges", "heights")),
     "heights": SurfaceKind((("", on_heights),), ("point",), ("spacing", "heights")),
+    "curve": SurfaceKind((("", on_curve),), ("point", "ball"), ("curve",), moves=True, beside=(0.0, 0.0, 1.0)),
     "sphere": SurfaceKind((), ("point", "ball", "rod"), ("size",), moves=True),
     "capsule": SurfaceKind((), ("point", "ball", "rod"), ("size",), moves=True),
     "box": SurfaceKind((), ("point", "ball", "rod", "corner", "socket", "edges"), ("size",), moves=True),

@@ -99,7 +99,7 @@ LOOP = ("name", "kind", *PAIR_ENDS, "axis", "axis2", "pitch", "length", "radius"
 COUPLING = ("name", "joint", "terms", "offset", "law")
 FORCE = ("name", "kind", "body_a", "body_b", "point_a", "point_b", "coefficients")
 CONTACT = ("name", "body", "shape", "size", *PLACEMENT, "surface", "friction", "restitution", "law")
-SURFACE = ("kind", "body", *PLACEMENT, "edges", "heights", "spacing", "size")
+SURFACE = ("kind", "body", *PLACEMENT, "edges", "heights", "spacing", "size", "curve")
 ACTUATOR = ("name", "joint", "gear", "gain", "bias", "control", "force")
 KEYFRAME = ("name", "q", "qd", "control")
 MOTOR = tuple(f.name for f in fields(Motor))
@@ -358,6 +358,7 @@ def surface(table: object, where: str) -> Surface:
         heights=tuple(rows),
         spacing=numbers(table.get("spacing", ()), below(where, "spacing")),
         size=one_or_more(table.get("size", ()), below(where, "size")),
+        curve=curve(table["curve"], below(where, "curve")) if "curve" in table else None,
     )
 
 

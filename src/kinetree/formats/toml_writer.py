@@ -140,6 +140,7 @@ def _contact(contact: Contact) -> Pairs:
         *_unlike(surface, kind="plane", body=GROUND),
         *_placement(surface.placement),
         *_unlike(surface, edges=(), heights=(), spacing=(), size=()),
+        *_data(surface, "curve"),
     ]
     return [
         *_texts(contact, "name", "body"),

@@ -23,12 +23,12 @@ divides: beyond the center of curvature, it would leave the foot point."""
 
 def point(loop, r, R, w, v) -> list[Equation]:
     """Keep the origin of b on a curve."""
-    return [_beside(loop, r, v, 0.0)[0]]
+    return [beside(loop, r, v, 0.0)[0]]
 
 
 def roller(loop, r, R, w, v) -> list[Equation]:
     """Keep a roller about the origin of b in contact with a curve, on its right-hand side."""
-    return [_beside(loop, r, v, loop.radius)[0]]
+    return [beside(loop, r, v, loop.radius)[0]]
 
 
 def rolling(loop, r, R, w, v) -> list[Equation]:
@@ -37,21 +37,21 @@ def rolling(loop, r, R, w, v) -> list[Equation]:
     That point is at p = -radius n from the origin of b. Along the tangent t, which is n turned by a right angle, the
     direction of the equation is [p x t; t], and p x t = -radius z does not change.
     """
-    touching, normal, turning = _beside(loop, r, v, loop.radius)
+    touching, normal, turning = beside(loop, r, v, loop.radius)
     t, dt = (-normal[1], normal[0], 0.0), (-turning[1], turning[0], 0.0)
     n = (0.0, 0.0, -loop.radius)
     return [touching, Equation("rolling", "m", 0.0, n, t, ZERO, dt, holonomic=False)]
 
 
-def _beside(loop: Any, r, v, radius: Scalar) -> tuple[Equation, Pair, Pair]:
-    """Keep the origin of b at a distance from a curve, on its right-hand side: the outside of one that is left-handed.
+def beside(pair: Any, r, v, radius: Scalar) -> tuple[Equation, Pair, Pair]:
+    """Keep the origin of b at a distance from a pair's curve, on its right-hand side: outside of a left-handed one.
 
     Returns the equation, the normal at the contact, and its rate.
 
     At the foot point s, (r - c) . c' = 0, the distance is (r - c) . n with the normal n.
     """
     at = (r[0], r[1])
-    around = pieces(loop.curve)
+    around = pieces(pair.curve)
     piece = chosen(around, lambda p: _square(_sub(at, p.start)))
     u: Scalar = 0.0
     for _ in range(ROUNDS):

@@ -18,6 +18,7 @@ from ..contact_geometry import features, labels, shape_kind
 from ..contact_geometry.surfaces import FAR
 from ..errors import ModelError, Where, at, below, brief, part_at, unknown_name
 from . import checks
+from .curves import Curve
 from .mechanism import Mechanism, resolve_parts
 from .parameters import Expression, Number
 from .part_fields import check_name, not_a_number
@@ -104,7 +105,8 @@ class Surface:
     `edges` [m], all parallel to y. "heights": a grid of `heights` [m], by rows along x, with a `spacing` (dx, dy) [m],
     whose first corner is the origin; the surface between them is a cubic spline. Material is below these three, and z
     points out of it. "sphere" (radius), "capsule" (radius, length along z between the centers of its ends) and "box"
-    (x, y, z) are solids about the origin of the placement, of a `size` [m].
+    (x, y, z) are solids about the origin of the placement, of a `size` [m]. "curve": the outside of a closed `curve` in
+    the xy plane of the placement, such as that of a cam, at all z.
     """
 
     kind: str = "plane"
@@ -114,6 +116,7 @@ class Surface:
     heights: tuple[Any, ...] = ()
     spacing: tuple[float, ...] = ()
     size: tuple[Number, ...] = ()
+    curve: Curve | None = None
 
     def __post_init__(self) -> None:
         """Read the placement and the lists of numbers."""
@@ -222,6 +225,10 @@ def _check_surface(contact: Contact, where: Where) -> None:
         _check_sizes(sizes, surface.size, where)
     elif surface.size:
         raise ModelError(f"{surface.kind} with a size", where=where, remedy="leave out size")
+    if (surface.curve is not None) != ("curve" in kind.data):
+        what = "no curve" if surface.curve is None else "a curve"
+        remedy = "leave it out" if surface.curve is not None else "give curve=kt.Curve(...), against the clock"
+        raise ModelError(f"{surface.kind} with {what}", where=where, remedy=remedy)
     if surface.body != GROUND and not kind.moves:
         raise ModelError(
             f"{surface.kind} are fixed to {brief(surface.body)}", where=where, remedy="fix them to the ground"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
 import kinetree as kt
@@ -317,3 +320,61 @@ def test_code_of_many_contacts_has_the_geometry(monkeypatch) -> None:
     here = expected[:, 0] < FAR
     assert here.sum() > 20 and (gap < FAR).tolist() == here.tolist()
     assert_close(np.column_stack([gap, velocity])[here], expected[here], 1e-12, "gaps and velocities")
+
+
+def cam_and_follower() -> tuple[kt.System, kt.Contact]:
+    """Return the cam of the library with a heavy flywheel, and its follower, which is free to lift off."""
+    given = kt.load("cam_follower").mechanism
+    heavy = tuple(replace(b, inertia=(1e6, 1e6, 1e6, 0, 0, 0)) if b.name == "cam" else b for b in given.bodies)
+    made = replace(given, bodies=heavy, loops=(), forces=(), guess=())
+    outline = kt.Surface("curve", "cam", curve=given.loops[0].curve)
+    return kt.System(made), kt.Contact("cam", "follower", surface=outline)
+
+
+def test_a_follower_lifts_off_its_cam_and_falls_back() -> None:
+    """Compare the times at which a follower leaves a fast cam and lands on it again with the closed form."""
+    speed, lift = 40.0, 0.01
+    leaves = math.acos(-G / (lift * speed**2)) / speed  # where the cam is decelerated more than gravity does
+    start, rate = 0.05 - lift * math.cos(speed * leaves), lift * speed * math.sin(speed * leaves)
+    lands = brentq(
+        lambda t: start + rate * t - G / 2 * t * t - 0.05 + lift * math.cos(speed * (leaves + t)), 0.02, 0.12
+    )
+    system, contact = cam_and_follower()
+    times = np.array([0.0, 0.1, leaves + lands - 1e-6, leaves + lands + 1e-6])
+    run = kt.simulate(system, [0.0, 0.04], [speed, 0.0], times=times, contacts=contact, rtol=1e-11, atol=1e-13)
+    found = {e.kind: e.t for e in run.contact.events}
+    assert_close([found["lift-off"], found["impact"]], [leaves, leaves + lands], 1e-9, "times of flight")
+    t = 0.1 - leaves
+    assert_close(run.q[1, 1], start + rate * t - G / 2 * t * t, 1e-10, "height in flight")
+    assert_close(run.qd[2, 1], rate - G * (lands - 1e-6), 1e-9, "velocity before it lands")
+    assert_close(run.qd[3, 1], lift * speed * math.sin(speed * (leaves + lands)), 1e-4, "velocity of the cam after")
+    steps = kt.simulate(
+        system, [0.0, 0.04], [speed, 0.0], times=[0, 0.1, 0.16], contacts=contact, method="moreau", dt=1e-5
+    )
+    assert_close(steps.q[1, 1], run.q[1, 1], 1e-6, "height in flight, by time steps")
+
+
+def test_teeth_with_play_fly_between_their_flanks() -> None:
+    """Let a tooth rattle between two flanks of another wheel: free flight, impacts by turns, and angular momenta."""
+    wheels = [kt.Body(x, 0.3, inertia=(2e-4, 2e-4, i, 0, 0, 0)) for x, i in (("drive", 3e-4), ("driven", 2e-4))]
+    axes = [
+        kt.Joint(b.name, "revolute", kt.GROUND, b.name, axis="z", placement=kt.Placement((x, 0.0, 0.0)))
+        for b, x in zip(wheels, (0.0, 0.1), strict=True)
+    ]
+    system = kt.System(kt.build_mechanism("gears", wheels, axes))
+    play, e = 0.002, 0.7
+    flanks = [
+        kt.Contact(name, "driven", "sphere", 0.004, (-0.05, 0.0, 0.0), restitution=e, surface=kt.Surface(
+            "box", "drive", (0.05, side * (0.014 + play), 0.0), size=(0.03, 0.02, 0.02)))
+        for name, side in (("front", -1.0), ("back", 1.0))
+    ]  # fmt: skip
+    run = kt.simulate(system, [0.0, 0.0], [2.0, 0.0], times=np.linspace(0, 0.6, 601), contacts=flanks)
+    hits = [x for x in run.contact.events if x.kind == "impact"]
+    assert [x.contact for x in hits[:4]] == ["front", "back", "front", "back"]
+    assert_close(hits[0].t, 0.0204, 1e-3, "time of the first impact")
+    borders = [0.0, *(x.t for x in hits[:4])]
+    for a, b in itertools.pairwise(borders):
+        flight = run.qd[(run.t > a) & (run.t < b)]
+        assert len(flight) > 5 and abs(flight - flight[0]).max() < 1e-12
+    energy = run["kinetic_energy"]
+    assert (np.diff(energy) < 1e-15).all() and energy[-1] < 0.9 * energy[0]
