@@ -217,3 +217,38 @@ def test_templates_have_a_number_of_links(chromium, studio):
         for name, (links, bodies) in counts.items():
             begin(page, name, bodies, links)
             assert page.evaluate("kinetree.kernel.gap(kinetree.store.get('q')) < 1e-10")
+
+
+@pytest.mark.slow
+@needs_browser
+def test_bad_input_leaves_a_usable_page(chromium, studio):
+    """Type nothing, words, and very large and small numbers into the forms of bodies and of motions; go on after them."""
+    with served(chromium, f"{studio}#mode=Build") as page:
+        begin(page, "one link", 1)
+        page.get_by_text("Add a body", exact=True).click()
+        for text in ("", "long", "1e30", "-1", "0"):
+            typed(page, "length of the new body", text)
+            assert page.locator(".fold .error:not([hidden])").count() == 1, text
+            page.keyboard.press("Escape")
+        for k, text in enumerate(("1e-9", "1e9"), 2):
+            page.get_by_text("Add a body", exact=True).click() if k > 2 else None
+            typed(page, "length of the new body", text)
+            page.get_by_role("button", name="Add the body").click()
+            until(page, f"{BODIES} === {k}")
+        assert page.evaluate("kinetree.kernel.poses(kinetree.store.get('q')).every(Number.isFinite)")
+        page.get_by_role("button", name="Motion", exact=True).click()
+        for text in ("", "soon", "1e30", "1e-30"):
+            typed(page, "duration", text)
+            assert page.locator(".left .error:not([hidden])").count() == 1, text
+            page.keyboard.press("Escape")
+        typed(page, "to joint1", "1e30")
+        typed(page, "to joint2", "1e-30")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Play the motion").click()
+        until(page, "kinetree.store.get('time') > 0.1")
+        page.get_by_role("button", name="Build", exact=True).click()
+        page.locator(".stage").focus()
+        page.keyboard.press("Control+z")
+        page.get_by_role("button", name="link1", exact=True).first.click()
+        typed(page, "mass of link1", "2.5")
+        assert page.evaluate("kinetree.model.bodies[0].mass") == 2.5

@@ -243,7 +243,7 @@ def test_a_lesson_is_taken_and_left(studio):
         page.wait_for_selector(".lessonrow")
         titles = page.eval_on_selector_all(".lessonrow b", "all => all.map((x) => x.textContent)")
         assert titles == [lessons.find(name).title for name in lessons.names()]
-        page.get_by_role("listitem").filter(has_text=titles[0]).click()
+        page.get_by_role("button").filter(has_text=titles[0]).click()
         until(page, f"document.title === {titles[0]!r}")
         page.get_by_role("button", name="Show the joint axis").click()
         typed(page, "your answer", "0.5")
@@ -396,3 +396,10 @@ def test_panels_fold(studio):
         assert page.evaluate("kinetree.stage.palette.stroke") == 1
         page.evaluate("kinetree.store.set({ theme: 'projector' })")
         assert page.evaluate("kinetree.stage.palette.stroke") > 2
+        wide = page.locator(".stage").bounding_box()["width"]
+        page.get_by_role("button", name="hide the panel").click()
+        page.get_by_role("button", name="hide the inspector").click()
+        assert page.locator(".stage").bounding_box()["width"] == 1280
+        page.get_by_role("button", name="hide the panel").click()
+        page.get_by_role("button", name="hide the inspector").click()
+        assert page.locator(".stage").bounding_box()["width"] == wide

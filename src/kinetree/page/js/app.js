@@ -231,7 +231,7 @@ function buildLayout(host, { data, store }) {
     el(
       "main",
       {},
-      el("div", { class: "stagebox" }, parts.stage, parts.views, parts.message),
+      el("div", { class: "stagebox" }, parts.stage, parts.views, parts.message, sideToggles(host)),
       parts.player,
       parts.plots,
     ),
@@ -243,6 +243,20 @@ function buildLayout(host, { data, store }) {
   });
   return parts;
 }
+
+// Buttons at the edges of the stage that hide the panel at the left, and the inspector at the right.
+const sideToggles = (host) =>
+  ["panel", "inspector"].map((name) => {
+    const side = el("button", {
+      type: "button",
+      class: `side hide-${name}`,
+      title: `hide or show the ${name}`,
+      "aria-label": `hide the ${name}`,
+      "aria-pressed": "false",
+      onclick: () => side.setAttribute("aria-pressed", String(host.classList.toggle(`no-${name}`))),
+    });
+    return side;
+  });
 
 // Join state and picture: time sets the state of the motion, every change of either redraws.
 function connect(app, layout) {

@@ -120,7 +120,7 @@ export async function chooser(app) {
     message.scrollIntoView({ block: "nearest" }); // the files of this computer are at the other end of the dialog
   };
   const cards = el("div", { class: "groups" });
-  const lessons = el("div", { class: "lessons", role: "list", "aria-label": "lessons" });
+  const lessons = el("div", { class: "lessons", role: "group", "aria-label": "lessons" });
   const listed = el("div", { class: "buttons files" });
   const none = el("p", { class: "hint", role: "status" });
   const computer = buildComputer(app, say);
@@ -147,7 +147,7 @@ export async function chooser(app) {
           el("h3", { text: group }),
           el(
             "div",
-            { class: "gallery", role: "list", "aria-label": group },
+            { class: "gallery", role: "group", "aria-label": group },
             mechanisms
               .filter((mechanism) => mechanism.group === group)
               .map((mechanism) => card(mechanism, () => openLibrary(app, mechanism.name, say))),
@@ -218,7 +218,7 @@ function card({ name, group, description, bodies, nv, loops, picture }, choose) 
     `velocities${loops ? `, ${loops} ${loops === 1 ? "loop" : "loops"}` : ""}`;
   const made = el(
     "button",
-    { type: "button", class: "card", role: "listitem", title: description || name, onclick: choose },
+    { type: "button", class: "card", title: description || name, onclick: choose },
     sheet,
     el("b", { text: name }),
     el("span", { class: "hint", text: size }),
@@ -267,7 +267,7 @@ function buildComputer(app, say) {
 function buildRecent(app, say) {
   const recent = keptDocuments().filter((kept) => kept.id !== app.session.document && !kept.page);
   const rows = recent.map((kept) => recentRow(kept, () => openDocument(app, kept, say)));
-  const list = { class: "lessons recent", role: "list", "aria-label": "documents that this browser keeps" };
+  const list = { class: "lessons recent", role: "group", "aria-label": "documents that this browser keeps" };
   return rows.length ? section("Recent", el("div", list, rows)) : null;
 }
 
@@ -275,7 +275,7 @@ function buildRecent(app, say) {
 function rowOf(title, text, words, onclick) {
   const made = el(
     "button",
-    { type: "button", class: "lessonrow", role: "listitem", onclick },
+    { type: "button", class: "lessonrow", onclick },
     el("b", { text: title }),
     el("span", { class: "hint", text }),
   );

@@ -40,7 +40,7 @@ export const panel = {
       ),
       el("p", {
         class: "hint",
-        text: "Torques has the torques of this motion, Simulate can follow it. Curves has all other quantities.",
+        text: "The mode Torques has the torques of this motion, and curves, beside the charts, all other quantities.",
       }),
     );
     // The pose stays, unless the motion is to be shown at an end of it that was changed: "start" or "end".
