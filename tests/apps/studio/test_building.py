@@ -222,7 +222,7 @@ def test_templates_have_a_number_of_links(chromium, studio):
 @pytest.mark.slow
 @needs_browser
 def test_bad_input_leaves_a_usable_page(chromium, studio):
-    """Type nothing, words, and very large and small numbers into the forms of bodies and of motions; go on after them."""
+    """Type nothing, words, and very large and small numbers into the forms of bodies and motions; go on then."""
     with served(chromium, f"{studio}#mode=Build") as page:
         begin(page, "one link", 1)
         page.get_by_text("Add a body", exact=True).click()

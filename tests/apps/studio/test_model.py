@@ -134,8 +134,8 @@ def test_undo_leads_back_from_every_structure(tmp_path):
             page.get_by_role("button", name="undo", exact=True).click()
             until(page, "kinetree.model.bodies.length === 1")
             page.keyboard.press("Control+o")
-            kept = page.get_by_role("group", name="documents that this browser keeps")
-            kept.get_by_role("button").filter(has_text="planar_2r").click()
+            arms = page.get_by_role("group", name="Arms and chains")
+            arms.get_by_role("button").filter(has_text="planar_2r").click()
             until(page, "kinetree.model.name === 'planar_2r'")
             assert page.evaluate("kinetree.session.structures.past.length") == 0
 
