@@ -64,8 +64,21 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
             "the exact equation of its single angle",
             ("library/test_closed.py::test_n_four_bars_are_the_benchmark",),
         ),
+        Claim(
+            "a cam with its follower, and a pump whose roller rolls on its cam",
+            "closed forms of lift, spin, contact forces and torque",
+            (
+                "library/test_closed.py::test_the_cam_lifts_its_follower_by_a_cosine",
+                "library/test_closed.py::test_the_roller_of_the_fuel_pump_rolls",
+            ),
+        ),
     ),
     "Other libraries": (
+        Claim(
+            "random trees written as URDF, MJCF and SDF, and read again",
+            "the readers of Pinocchio and MuJoCo, with their torques and poses",
+            ("formats/test_written_formats.py::test_random_trees_stay_the_same",),
+        ),
         Claim(
             "accelerations of closed mechanisms",
             "Pinocchio: `constraintDynamics`",
