@@ -142,9 +142,9 @@ def check_run(system: kt.System, q, qd, rng: np.random.Generator, folder: Path) 
         )
         finite = np.isfinite(run.q).all() and np.isfinite(run.qd).all()
         require(bool(finite), f"a run by {method} has numbers that are not finite: {run.status}")
-        keeps_energy = not system.closures and not any(body.flexible for body in system.mechanism.bodies)
-        if run.outcome == kt.Outcome.FINISHED and METHODS[method] is None and keeps_energy:
-            require(run.energy_error < 1e-4, f"the energy of a run by {method} changed by {run.energy_error:.2g}")
+        if run.outcome == kt.Outcome.FINISHED and METHODS[method] is None and not system.closures:
+            balance = kt.energy_balance(run)  # NaN if the samples are too coarse to integrate the work of dampers
+            require(not balance.error > 1e-2, f"energy less work changed by {balance.error:.2g} in a run by {method}")
         file = folder / f"run{rng.choice(['.npz', '.csv', '.zarr', '.parquet'])}"
         run.save(file)
         again = kt.read_trajectory(file)

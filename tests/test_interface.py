@@ -1,6 +1,6 @@
 """The public interface: names, signatures and commands as recorded in interface.txt, which changes with the changelog.
 
-After a change that CHANGELOG.md names, `python tests/test_interface.py` records the interface.
+After a change that CHANGELOG.md names, `python tests/test_interface.py` records the interface and writes docs/names.md.
 """
 
 from __future__ import annotations
@@ -22,6 +22,20 @@ import kinetree
 
 RECORD = Path(__file__).parent / "interface.txt"
 CHANGELOG = Path(__file__).parents[1] / "CHANGELOG.md"
+NAMES = Path(__file__).parents[1] / "docs" / "names.md"
+GROUPS = {
+    "Load, build and save": ("loading", "model", "library"),
+    "Analyze": ("analysis",),
+    "Simulate: runs, forces, controllers, references": ("simulation",),
+    "Plan": ("planning",),
+    "Results and reports": ("results", "reports"),
+    "Studies": ("studies",),
+    "Learn": ("environments",),
+    "Take elsewhere": ("exporting",),
+    "Lessons and walking": ("apps",),
+    "Errors": ("errors",),
+}
+"""Chapters of docs/names.md, with the packages whose names they list."""
 REMEDY = """The public interface differs from tests/interface.txt:
 
 {}
@@ -79,6 +93,62 @@ def describe_command(name: str, command: Any) -> Iterator[str]:
         yield from describe_command(f"{name} {key}", sub)
 
 
+def names_page() -> str:
+    """Return docs/names.md: every public name and every method of System in one line each, by subject."""
+    lines = [
+        "# All names",
+        "",
+        "Every public name of `kinetree`, by convention `kt`, with its first arguments and the first sentence of its",
+        "help; `help(kt.simulate)` prints the rest. This page is written by `python tests/test_interface.py`.",
+    ]
+    named = {name: getattr(kinetree, name) for name in kinetree.__all__}
+    system = named.pop("System")
+    left = dict(named)
+    for title, packages in GROUPS.items():
+        inside = {
+            name: x
+            for name, x in left.items()
+            if getattr(x, "__module__", "").removeprefix("kinetree.").split(".")[0] in packages
+        }
+        lines += _table(title, inside, "kt.")
+        left = {name: x for name, x in left.items() if name not in inside}
+    methods = {key: x for base in reversed(system.__mro__) for key, x in vars(base).items() if not key.startswith("_")}
+    lines += _table("What a System does", {key: x for key, x in methods.items() if inspect.isfunction(x)}, "arm.")
+    lines += _table("Further names", left, "kt.")
+    return "\n".join(lines) + "\n"
+
+
+def _table(title: str, members: dict[str, Any], prefix: str) -> list[str]:
+    """Return a chapter of the page with a line per name."""
+    rows = [
+        f"| `{prefix}{name}{_arguments(x)}` | {_first_sentence(x)} |"
+        for name, x in sorted(members.items(), key=lambda item: item[0].lower())
+    ]
+    return ["", f"## {title}", "", "| name | what it is or returns |", "|---|---|", *rows] if rows else []
+
+
+SHOWN = 4
+"""The most arguments of a name on the page."""
+
+
+def _arguments(value: Any) -> str:
+    if not callable(value) or (inspect.isclass(value) and issubclass(value, enum.Enum | Exception)):
+        return ""
+    try:
+        names = [x.name for x in inspect.signature(value).parameters.values() if x.name != "self"]
+    except (TypeError, ValueError):
+        return "(...)"
+    return f"({', '.join([*names[:SHOWN], *(['...'] if len(names) > SHOWN else [])])})"
+
+
+def _first_sentence(value: Any) -> str:
+    """Return the first sentence of the help, as text of a table."""
+    if not (callable(value) or inspect.ismodule(value)):
+        return f"`{value!r}`"
+    paragraph = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=\w[.])\s+(?=[A-Z`])", paragraph, maxsplit=1)[0].replace("|", "\\|")
+
+
 def changed(before: str, after: str) -> list[str]:
     """Return the entries that differ: public names, members, or commands, without their signatures."""
     lines = set(before.splitlines()) ^ set(after.splitlines())
@@ -97,6 +167,12 @@ def test_the_interface_is_the_recorded_one():
     before, after = RECORD.read_text(), interface()
     difference = "\n".join(difflib.unified_diff(before.splitlines(), after.splitlines(), "recorded", "now", "", "", 0))
     assert before == after, REMEDY.format(difference)
+
+
+def test_the_page_of_names_is_the_present_one():
+    """Find every public name, with the first sentence of its help, on the page of names."""
+    assert NAMES.read_text() == names_page(), "docs/names.md is out of date; run `python tests/test_interface.py`"
+    assert all(f"`kt.{name}" in NAMES.read_text() for name in kinetree.__all__ if name != "System")
 
 
 def test_the_record_has_functions_classes_and_commands():
@@ -120,6 +196,7 @@ def test_recording_refuses_changes_without_a_line(tmp_path, monkeypatch):
     """Record a changed interface only if the changelog names what changed."""
     monkeypatch.setattr(sys.modules[__name__], "RECORD", tmp_path / "interface.txt")
     monkeypatch.setattr(sys.modules[__name__], "CHANGELOG", tmp_path / "CHANGELOG.md")
+    monkeypatch.setattr(sys.modules[__name__], "NAMES", tmp_path / "names.md")
     RECORD.write_text(interface() + "kt.gone_since(x)\n")
     CHANGELOG.write_text("# Changelog\n\n## [1.1]\n\n* Nothing.\n")
     with pytest.raises(SystemExit, match=r"CHANGELOG.md does not name kt.gone_since"):
@@ -135,6 +212,7 @@ def record() -> None:
     if RECORD.exists() and (missing := unnamed(changed(RECORD.read_text(), now), CHANGELOG.read_text())):
         raise SystemExit(f"CHANGELOG.md does not name {', '.join(missing)} in its first section")
     RECORD.write_text(now)
+    NAMES.write_text(names_page())
 
 
 if __name__ == "__main__":
