@@ -60,7 +60,7 @@ def test_the_data_are_the_motion():
 def test_the_ranges_cover_the_faces():
     """Find a range of faces for each body, the ground and each solid, one after the other, inside the vertices."""
     data = run_data(swinging())["scene"]
-    faces, vertices = np.cumsum(data["faces"], dtype=np.uint32), data["vertices"].reshape(-1, 9)
+    faces, vertices = np.cumsum(data["faces"], dtype=np.uint32), data["vertices"].reshape(9, -1).T
     assert set(data["solids"]) >= {"rod", "cone", "ball", *(rod["solid"] for rod in data["rods"])}
     assert len(data["ranges"]) == 6 + 1 + len(data["solids"])
     assert data["ranges"][-1][0] + data["ranges"][-1][1] == faces.size

@@ -25,6 +25,17 @@ import { webglRenderer } from "./webgl.js";
 const ARROW = 0.2; // of the picture: the longest arrow
 const FAR = 1e6; // [m] a picture from farther away, or from nearer than its inverse, is drawn in other units
 
+// The solids of a drawing: nine numbers per vertex (position, normal, color), and corners of triangles. A page has the
+// numbers in nine rows, and the steps from corner to corner modulo 2^32 (page/data.py).
+function solidsOf({ vertices, faces }) {
+  const count = vertices.length / 9;
+  let corner = 0;
+  return {
+    vertices: vertices.map((_, k) => vertices[(k % 9) * count + Math.floor(k / 9)]),
+    faces: faces.map((step) => (corner = (corner + step) >>> 0)),
+  };
+}
+
 export class Stage {
   constructor(host, scene, model, { embedded = false } = {}) {
     this.host = host;
@@ -32,8 +43,7 @@ export class Stage {
     this.model = model;
     this.canvas = host.querySelector(".solid");
     this.overlay = host.querySelector(".overlay");
-    let corner = 0;
-    this.solids = { vertices: scene.vertices, faces: scene.faces.map((step) => (corner = (corner + step) >>> 0)) };
+    this.solids = solidsOf(scene);
     this.renderer = webglRenderer(this.canvas, this.solids);
     this.isPlain = this.renderer === null;
     if (this.isPlain) this.renderer = painterRenderer(this.canvas, this.solids);
