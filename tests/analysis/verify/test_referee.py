@@ -13,8 +13,9 @@ import flexible_mechanisms
 import kinetree as kt
 import strategies
 from kinetree import library
+from kinetree.analysis.loops.subsystems import Recursion
 from kinetree.analysis.verify.comparisons import FACTOR, Answers, Comparison, NotRun
-from kinetree.analysis.verify.referee import EPS, ROUTES, Route, formulation, verify
+from kinetree.analysis.verify.referee import EPS, ROUTES, Route, closed_rows, formulation, verify
 from kinetree.errors import InputError, ModelError, UnknownNameError
 from kinetree.formulations import denoc
 from tolerance import assert_close
@@ -382,3 +383,28 @@ def test_the_route_of_lagrange_needs_casadi(monkeypatch):
     monkeypatch.setitem(sys.modules, "casadi", None)
     found = kt.load("planar_2r").verify(2, routes=["denoc", "lagrange"])
     assert found and [row.reason for row in found.rows] == ["", "casadi is not installed"]
+
+
+def test_subsystems_are_compared_with_dense_equations(monkeypatch):
+    """Find the row of the recursion between subsystems of a closed mechanism, an error in it, and a reason."""
+    bars = kt.load("four_bar")
+    row = closed_rows(bars, 2, 20 * EPS, np.random.default_rng(0))[-1]
+    assert (row.name, row.verdict, list(row.comparisons)) == ("subsystems", "agrees", ["tau"])
+    honest = Recursion.inverse_dynamics
+
+    def wrong(self, *states, **options):
+        found = honest(self, *states, **options)
+        return replace(found, tau=found.tau * (1 + 1e-9))
+
+    monkeypatch.setattr(Recursion, "inverse_dynamics", wrong)
+    assert closed_rows(bars, 2, 20 * EPS, np.random.default_rng(0))[-1].verdict == "DIFFERS"
+
+    def refused(system):
+        raise InputError("there is no order")
+
+    monkeypatch.setattr("kinetree.analysis.verify.referee.subsystem_recursion", refused)
+    row = closed_rows(bars, 2, 20 * EPS, np.random.default_rng(0))[-1]
+    assert (row.verdict, row.reason) == ("not run", "there is no order")
+    monkeypatch.setattr("kinetree.analysis.verify.referee.subsystem_recursion", lambda system: None)
+    row = closed_rows(bars, 2, 20 * EPS, np.random.default_rng(0))[-1]
+    assert row.verdict == "FAILED" and row.failure.startswith("AttributeError: ")

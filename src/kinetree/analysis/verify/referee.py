@@ -153,8 +153,10 @@ def _subsystem_row(system: CompiledMechanism, name: str, what: str, samples, tol
             apart = float(np.abs(mine - found[: len(driven)]).max(initial=0.0)) / _size(size)
             new = Comparison(apart, tol * m.nv * float(real.max() / real.min()))
             worst = new if worst is None or new.ratio > worst.ratio else worst
-    except InputError as error:
+    except (InputError, ModelError) as error:
         return Row(name, what, {}, reason=str(error))
+    except Exception as error:  # as of any other route
+        return Row(name, what, {}, failure=f"{type(error).__name__}: {error}")
     return Row(name, what, {} if worst is None else {"tau": worst})
 
 
