@@ -159,7 +159,7 @@ test("shadows of meshes have few triangles, which cover what the meshes cover", 
       const a = i * (n + 1) + j;
       faces.push(a, a + n + 1, a + 1, a + 1, a + n + 1, a + n + 2);
     }
-  const made = coarseFaces({ vertices, faces: Uint32Array.from(faces) }, 0, faces.length);
+  const made = coarseFaces({ vertices, faces: Uint32Array.from(faces) }, 0, faces.length, 12);
   assert.ok(made.length < 0.15 * faces.length, `${made.length} of ${faces.length}`);
   const place = (v) => [vertices[9 * v], vertices[9 * v + 1]];
   let area = 0;
@@ -168,4 +168,31 @@ test("shadows of meshes have few triangles, which cover what the meshes cover", 
     area += Math.abs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])) / 2;
   }
   assert.ok(area > 0.9 && area < 1.1, `area ${area}`);
+});
+
+test("coarse meshes keep the sides of sharp edges apart", () => {
+  const n = 40; // squares along the edges of a wall on a floor, each with normals of its own
+  const [points, faces] = [[], []];
+  const sheet = (at, normal) => {
+    const first = points.length;
+    for (let i = 0; i <= n; i++) for (let j = 0; j <= n; j++) points.push([...at(i / n, j / n), ...normal, 0, 0, 0]);
+    for (let i = 0; i < n; i++)
+      for (let j = 0; j < n; j++) {
+        const a = first + i * (n + 1) + j;
+        faces.push(a, a + n + 1, a + 1, a + 1, a + n + 1, a + n + 2);
+      }
+  };
+  sheet((x, y) => [x, y, 0], [0, 0, 1]);
+  sheet((y, z) => [0, y, z], [1, 0, 0]);
+  const made = coarseFaces(
+    { vertices: Float32Array.from(points.flat()), faces: Uint32Array.from(faces) },
+    0,
+    faces.length,
+    8,
+  );
+  assert.ok(made.length < 0.1 * faces.length, `${made.length} of ${faces.length}`);
+  for (let k = 0; k < made.length; k += 3) {
+    const sides = new Set([0, 1, 2].map((j) => points[made[k + j]].slice(3, 6).join()));
+    assert.equal(sides.size, 1, "a triangle with two normals");
+  }
 });

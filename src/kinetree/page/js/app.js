@@ -293,7 +293,21 @@ function connect(app, layout) {
     if (by !== "offered" && motion?.count) store.set(motion.state(store.get("time")), { by: "player" });
   }); // a motion that is offered can be played: the pose, which all modes share, stays until then
   store.on(
-    ["q", "qd", "time", "motion", "ghost", "parameters", "show", "hidden", "picked", "units", "mode", "history"],
+    [
+      "q",
+      "qd",
+      "time",
+      "motion",
+      "ghost",
+      "parameters",
+      "show",
+      "hidden",
+      "picked",
+      "units",
+      "mode",
+      "history",
+      "playing",
+    ],
     () => stage.refresh(),
   );
   store.on(["theme"], () => setTheme(app));

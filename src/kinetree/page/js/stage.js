@@ -23,6 +23,7 @@ import { View } from "./view.js";
 import { webglRenderer } from "./webgl.js";
 
 const ARROW = 0.2; // of the picture: the longest arrow
+const [SLOW, LATE] = [45, 4]; // [ms] between two pictures of a motion; so many slower ones in a row are late
 const FAR = 1e6; // [m] a picture from farther away, or from nearer than its inverse, is drawn in other units
 
 // The solids of a drawing: nine numbers per vertex (position, normal, color), and corners of triangles. A page has the
@@ -49,6 +50,7 @@ export class Stage {
     if (this.isPlain) this.renderer = painterRenderer(this.canvas, this.solids);
     this.arrows = []; // those of the last picture
     this.drawn = 0; // the number of labels on the overlay
+    this.pace = { before: 0, late: 0 }; // the last picture of a motion [ms], and how many of them came late
     this.paper = null; // a canvas for print, on which the picture is painted too
     this.up = scene.camera.axes[2];
     const [e1, e2] = scene.camera.axes;
@@ -131,7 +133,7 @@ export class Stage {
     const { distance } = this.view;
     const camera = (this.view.shown = this.view.matrices(aspect, target));
     scene.longest = (ARROW * 2 * distance * Math.min(1, aspect)) / camera.f;
-    const picture = this.picture(scene, camera, target);
+    const picture = { ...this.picture(scene, camera, target), isHurried: this.isHurried(scene) };
     this.items = picture.items;
     this.renderer.draw(
       distance > 1 / FAR && distance < FAR
@@ -143,6 +145,16 @@ export class Stage {
       overlay.getContext("2d", { willReadFrequently: true }).clearRect(0, 0, overlay.width, overlay.height);
     this.drawn = labels.length ? drawLabels(overlay, labels, camera, ratio, this.palette) : 0;
     if (this.paper) this.paint(picture);
+  }
+
+  // Whether pictures of a motion that plays come so late that meshes are to be drawn with fewer triangles: from then on
+  // until it stops.
+  isHurried({ isPlaying }) {
+    const now = performance.now();
+    const { before, late } = this.pace;
+    const isLate = before > 0 && now - before > SLOW;
+    this.pace = isPlaying ? { before: now, late: late >= LATE ? late : isLate ? late + 1 : 0 } : { before: 0, late: 0 };
+    return this.pace.late >= LATE;
   }
 
   picture(scene, camera, target) {

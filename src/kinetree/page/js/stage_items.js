@@ -78,6 +78,8 @@ export function frameMatrices(model, matrices) {
   });
 }
 
+const SEEN = 0.93; // of the reach of a floor: beyond it lines are nearly clear, and take time to draw
+
 // A grid about the target, which fades out.
 export function floorLines({ scene, palette }, target) {
   const { cell, floor, camera } = scene;
@@ -87,10 +89,12 @@ export function floorLines({ scene, palette }, target) {
   const middle = [e1, e2].map((e) => Math.round(dot(target, e) / cell) * cell);
   const place = (x, y) => add(scale(floor, up), add(scale(middle[0] + x, e1), scale(middle[1] + y, e2)));
   const points = [];
-  for (let k = -cells; k <= cells; k++) {
+  for (let k = 1 - cells; k < cells; k++) {
     const x = k * cell;
-    points.push(...place(x, -reach), ...place(x, 0), ...place(x, 0), ...place(x, reach));
-    points.push(...place(-reach, x), ...place(0, x), ...place(0, x), ...place(reach, x));
+    const far = Math.sqrt(Math.max(0, (SEEN * reach) ** 2 - x * x));
+    if (!far) continue;
+    points.push(...place(x, -far), ...place(x, 0), ...place(x, 0), ...place(x, far));
+    points.push(...place(-far, x), ...place(0, x), ...place(0, x), ...place(far, x));
   }
   return { points: new Float32Array(points), color: palette.floor, middle: place(0, 0), reach };
 }

@@ -60,8 +60,11 @@ void main() {
   float a = paint.a * edge * (1.0 - smoothstep(0.35 * reach, reach, distance(at, middle)));
   result = vec4(paint.rgb * a, a);
 }`;
-const COARSE = 300; // triangles of the largest solid whose shadow is its own
-const CELLS = 12; // along the longest edge of a larger one: its points in one cell are one
+const COARSE = 300; // triangles of the largest solid that is always drawn as it is
+// Cells along the longest edge of a larger one, whose points in one cell are one: in its shadow, and where pictures of
+// a motion take long, in its shadow and in itself.
+const [SHADOW, HURRIED_SHADOW, HURRIED] = [12, 6, 16];
+const BASE = 32; // more than the cells along an edge: three of its digits are a cell
 const CORNER = 11; // numbers: from, to, color, width
 
 export function webglRenderer(canvas, solids) {
@@ -95,19 +98,23 @@ export function webglRenderer(canvas, solids) {
   setAttributes(solid, { place: 3, normal: 3, color: 3 });
   gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
   gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, solids.faces, gl.STATIC_DRAW);
-  let faces = solids.faces; // with those of coarse shadows, by the first face of their solid
+  let faces = solids.faces; // with those of coarse solids, by the first face of the solid and the cells
   const coarse = new Map();
 
-  // Items whose shadows have few triangles: those of meshes would take as long as the meshes themselves.
-  function shadowItems(items) {
-    const large = items.filter(({ first, count }) => count > 3 * COARSE && !coarse.has(first));
-    for (const { first, count } of large) {
-      const own = coarseFaces(solids, first, count);
-      coarse.set(first, { first: faces.length, count: own.length });
-      faces = Uint32Array.from([...faces, ...own]);
+  // The same items with fewer triangles: shadows of meshes would take as long as the meshes themselves.
+  function coarsened(items, cells) {
+    const key = ({ first }) => `${first} ${cells}`;
+    const large = items.filter((item) => item.count > 3 * COARSE && !coarse.has(key(item)));
+    for (const item of large) {
+      const own = coarseFaces(solids, item.first, item.count, cells);
+      coarse.set(key(item), { first: faces.length, count: own.length });
+      const all = new Uint32Array(faces.length + own.length);
+      all.set(faces);
+      all.set(own, faces.length);
+      faces = all;
     }
     if (large.length) gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, faces, gl.STATIC_DRAW);
-    return items.map((item) => (coarse.has(item.first) ? { ...item, ...coarse.get(item.first) } : item));
+    return items.map((item) => ({ ...item, ...coarse.get(key(item)) }));
   }
   const lineArrays = gl.createVertexArray();
   const lineBuffer = gl.createBuffer();
@@ -193,11 +200,12 @@ export function webglRenderer(canvas, solids) {
       gl.stencilOp(gl.KEEP, gl.KEEP, gl.INCR);
       gl.uniform1i(solid.place("flat_"), 1);
       const solids = picture.items.filter((item) => !((item.alpha ?? 1) < 1));
-      if (picture.shadow) drawSolids(shadowItems(solids), picture.shadow, picture.shade);
+      const { shadow, isHurried } = picture;
+      if (shadow) drawSolids(coarsened(solids, isHurried ? HURRIED_SHADOW : SHADOW), shadow, picture.shade);
       gl.disable(gl.STENCIL_TEST);
       gl.enable(gl.DEPTH_TEST);
       gl.uniform1i(solid.place("flat_"), 0);
-      drawSolids(solids, null);
+      drawSolids(isHurried ? coarsened(solids, HURRIED) : solids, null);
       gl.depthMask(false);
       drawSolids(
         picture.items.filter((item) => (item.alpha ?? 1) < 1),
@@ -240,24 +248,38 @@ function normalMatrix(m) {
   return out.map((c) => c / most);
 }
 
-// Faces of a solid between points of a coarse grid, each the first one of its cell.
-export function coarseFaces({ vertices, faces }, first, count) {
+// Faces of a solid between points of a coarse grid, each the first one of its cell whose normal faces the same side, so
+// that edges stay sharp.
+export function coarseFaces({ vertices, faces }, first, count, cells) {
   const own = faces.subarray(first, first + count);
   const at = (v, c) => vertices[9 * v + c];
   const [low, high] = [Math.min, Math.max].map((f) =>
     [0, 1, 2].map((c) => own.reduce((x, v) => f(x, at(v, c)), at(own[0], c))),
   );
-  const cell = Math.max(...high.map((x, c) => x - low[c])) / CELLS || 1;
+  const length = Math.max(...high.map((x, c) => x - low[c])) / cells || 1;
+  const cell = (v) => [0, 1, 2].reduce((sum, c) => BASE * sum + Math.round((at(v, c) - low[c]) / length), 0);
+  const side = (v) => {
+    const [x, y, z] = [at(v, 3), at(v, 4), at(v, 5)];
+    const most = Math.max(Math.abs(x), Math.abs(y), Math.abs(z));
+    return [x, -x, y, -y, z, -z].indexOf(most);
+  };
   const found = new Map();
-  const point = (v) => {
-    const key = [0, 1, 2].map((c) => Math.round((at(v, c) - low[c]) / cell)).join();
+  const point = (v, place) => {
+    const key = 7 * place + side(v);
     if (!found.has(key)) found.set(key, v);
     return found.get(key);
   };
   const made = new Map();
   for (let k = 0; k < own.length; k += 3) {
-    const [a, b, c] = [point(own[k]), point(own[k + 1]), point(own[k + 2])];
-    if (a !== b && b !== c && c !== a) made.set([a, b, c].sort().join(), [a, b, c]);
+    const [a, b, c] = [own[k], own[k + 1], own[k + 2]];
+    const [p, q, r] = [cell(a), cell(b), cell(c)];
+    if (p === q || q === r || r === p) continue;
+    const [least, largest] = [Math.min(p, q, r), Math.max(p, q, r)];
+    made.set((least * BASE ** 3 + largest) * BASE ** 3 + (p + q + r - least - largest), [
+      point(a, p),
+      point(b, q),
+      point(c, r),
+    ]);
   }
   return [...made.values()].flat();
 }
