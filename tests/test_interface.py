@@ -24,7 +24,7 @@ RECORD = Path(__file__).parent / "interface.txt"
 CHANGELOG = Path(__file__).parents[1] / "CHANGELOG.md"
 NAMES = Path(__file__).parents[1] / "docs" / "names.md"
 GROUPS = {
-    "Load, build and save": ("loading", "model", "library"),
+    "Load, build and save": ("loading", "model", "library", "formats"),
     "Analyze": ("analysis",),
     "Simulate: runs, forces, controllers, references": ("simulation",),
     "Plan": ("planning",),
