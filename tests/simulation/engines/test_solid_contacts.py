@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
+import host_gpu
 import kinetree as kt
 from kinetree.contact_geometry import candidates
 from kinetree.contact_geometry.surfaces import FAR
@@ -378,3 +379,30 @@ def test_teeth_with_play_fly_between_their_flanks() -> None:
         assert len(flight) > 5 and abs(flight - flight[0]).max() < 1e-12
     energy = run["kinetic_energy"]
     assert (np.diff(energy) < 1e-15).all() and energy[-1] < 0.9 * energy[0]
+
+
+@pytest.mark.slow
+def test_a_gpu_computes_the_runs_of_the_cpu(monkeypatch) -> None:
+    """Drop a box on a free box on a stand-in for a GPU, with the motion of the CPU."""
+    host_gpu.install(monkeypatch)
+    system, contacts, start = stack(2, 0.5, turn=0.4)
+    rng = np.random.default_rng(4)
+    q, qd = np.tile(start, (3, 1)), rng.normal(size=(3, 12)) * 0.3
+    q[:, 9] += 0.03
+    options = {"times": [0.0, 0.05, 0.1], "contacts": contacts, **STEPS}
+    here, there = kt.simulate(system, q, qd, **options), kt.simulate(system.on("cuda"), q, qd, **options)
+    assert here.finished and there.finished and here["contact_forces"].max() > 1.0
+    assert_close(there.q, here.q, 1e-8, "positions on a GPU")
+
+
+def test_a_stepper_takes_bodies_that_touch() -> None:
+    """Step two balls that strike each other by a function of states, with the velocities of a run."""
+    system = free_bodies([1.3, 0.7], (0.017, 0.018, 0.019), gravity=(0, 0, 0))
+    pair = touch("b1", "b0", "sphere", restitution=1.0)
+    q, qd = system.neutral(), np.zeros(12)
+    q[7], qd[9] = 0.5, -1.0
+    step = kt.System(replace(system.mechanism, contacts=(pair,))).stepper(dt=1e-3)
+    impulses = np.zeros((1, 3))
+    for _ in range(200):
+        q, qd, impulses, _ = step(q, qd, np.zeros(12), impulses)
+    assert_close(qd[[3, 9]], [-0.7, 0.3], 1e-12, "velocities of an elastic impact")
