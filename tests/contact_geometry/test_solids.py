@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+import everyday
 from kinetree.contact_geometry import candidates, labels
 from kinetree.contact_geometry.surfaces import FAR
 from tolerance import assert_close
@@ -62,7 +63,7 @@ class Distances:
         return float(self.mujoco.mj_geomDistance(self.model, self.data, 0, 1, 9.0, np.zeros(6)))
 
 
-@pytest.mark.parametrize("shape, kind", PAIRS)
+@pytest.mark.parametrize("shape, kind", everyday.some(PAIRS[::-1]))
 def test_least_gaps_of_bodies_that_almost_touch_are_their_distances(shape, kind) -> None:
     """Move shapes towards a solid until they almost touch, and compare the least gap with MuJoCo's distance."""
     rng, referee = np.random.default_rng(5), Distances(shape, kind)
@@ -79,7 +80,7 @@ def test_least_gaps_of_bodies_that_almost_touch_are_their_distances(shape, kind)
         assert_close(min(gaps), referee.at(far * along, R), 1e-6, f"gap of {shape} and {kind}")
 
 
-@pytest.mark.parametrize("shape, kind", PAIRS)
+@pytest.mark.parametrize("shape, kind", everyday.some(PAIRS))
 def test_disjoint_bodies_have_no_gap_below_their_distance(shape, kind) -> None:
     """Compare gaps at random poses with MuJoCo's distance, also where edges and corners pass each other."""
     rng, referee, seen = np.random.default_rng(6), Distances(shape, kind), 0

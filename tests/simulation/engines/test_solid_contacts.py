@@ -132,7 +132,7 @@ OUTCOMES = {
 }
 
 
-@pytest.mark.parametrize("options", [EVENTS, STEPS], ids=["events", "steps"])
+@pytest.mark.parametrize("options", [EVENTS, pytest.param(STEPS, marks=pytest.mark.slow)], ids=["events", "steps"])
 def test_three_balls_in_a_row(options) -> None:
     """Let a ball strike two others: what leaves depends on whether they touch, momentum and energy do not."""
     system = free_bodies([0.3] * 3, (0.4 * 0.21**2,) * 3, gravity=(0, 0, 0))
@@ -167,19 +167,20 @@ def stack(count: int, friction: float, *, turn: float = 0.0, angle: float = 0.0)
     return system, contacts, q
 
 
-@pytest.mark.parametrize("turn, angle", [
-    (0.0, 0.0), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((0.785, 0.0), (3e-6, 0.2), (0.3, 0.25))),
+@pytest.mark.parametrize("turn, angle, options", [
+    (0.3, 0.25, STEPS),
+    *(pytest.param(*x, y, marks=pytest.mark.slow)
+      for x in ((0.0, 0.0), (0.785, 0.0), (3e-6, 0.2), (0.3, 0.25)) for y in (EVENTS, STEPS)),
 ])  # fmt: skip
-def test_a_box_rests_on_a_box(turn, angle) -> None:
-    """Lay a box on another one, level or on a slope, and find neither creep nor sinking, in both engines."""
+def test_a_box_rests_on_a_box(turn, angle, options) -> None:
+    """Lay a box on another one, level or on a slope, and find neither creep nor sinking."""
     system, contacts, q = stack(2, 0.6, turn=turn, angle=angle)
-    for options in (STEPS, EVENTS):
-        run = kt.simulate(system, q, times=[0, 0.25, 0.5], contacts=contacts, **options)
-        assert run.finished
-        assert_close(run.qd[-1], np.zeros(12), 1e-12, "creep")
-        assert_close(run.q[-1], q, 1e-12, "displacement")
-        upper = run["poses"][-1, 1, :3, :3] @ run["wrenches"][-1, 1, 3:]
-        assert_close(upper, [0.0, 0.0, 2.0 * G], 1e-8, "force on the upper box")
+    run = kt.simulate(system, q, times=[0, 0.25, 0.5], contacts=contacts, **options)
+    assert run.finished
+    assert_close(run.qd[-1], np.zeros(12), 1e-12, "creep")
+    assert_close(run.q[-1], q, 1e-12, "displacement")
+    upper = run["poses"][-1, 1, :3, :3] @ run["wrenches"][-1, 1, 3:]
+    assert_close(upper, [0.0, 0.0, 2.0 * G], 1e-8, "force on the upper box")
 
 
 @pytest.mark.slow
@@ -193,7 +194,8 @@ def test_five_boxes_rest_on_each_other() -> None:
         assert_close(run.q[-1], q, 3e-5, "displacement of a stack")
 
 
-@pytest.mark.parametrize("options", [EVENTS, pytest.param(STEPS, marks=pytest.mark.slow)], ids=["events", "steps"])
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [EVENTS, STEPS], ids=["events", "steps"])
 def test_a_box_slides_on_a_board_until_both_move_together(options) -> None:
     """Let a box slide on a smooth board with friction: the common velocity, and the distance, have closed forms."""
     system = free_bodies([2.0, 5.0], MOMENTS)
@@ -224,8 +226,10 @@ def gripper() -> tuple[kt.System, np.ndarray]:
     return system, q
 
 
-@pytest.mark.parametrize("thing", ["sphere", pytest.param("box", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("options", [EVENTS, STEPS], ids=["events", "steps"])
+@pytest.mark.parametrize("thing, options", [
+    ("sphere", STEPS),
+    *(pytest.param(*x, marks=pytest.mark.slow) for x in (("sphere", EVENTS), ("box", EVENTS), ("box", STEPS))),
+])  # fmt: skip
 def test_a_gripper_holds_what_friction_can_carry(thing, options) -> None:
     """Press a ball or a box between two fingers: it stays above the limit of friction, and slips below it."""
     system, q = gripper()
@@ -270,6 +274,7 @@ def test_starts_within_each_other_are_refused(options) -> None:
         kt.simulate(system, q, times=[0, 0.1], contacts=touch("b1", "b0", "sphere"), **options)
 
 
+@pytest.mark.slow
 def test_bodies_pass_beside_each_other() -> None:
     """Let a ball fly past an edge of a box at less than its radius from the edges' line, and beyond it: no force."""
     system = free_bodies([1.3, 0.7], (0.017, 0.018, 0.019), gravity=(0, 0, 0))
@@ -282,6 +287,7 @@ def test_bodies_pass_beside_each_other() -> None:
     assert abs(run.qd[-1] - qd).max() > 0.1
 
 
+@pytest.mark.slow
 def test_code_of_many_contacts_has_the_geometry(monkeypatch) -> None:
     """Compare gaps and velocities of compiled loops, with sizes as inputs, with the geometry on plain numbers."""
     rng = np.random.default_rng(8)
