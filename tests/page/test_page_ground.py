@@ -11,6 +11,7 @@ import pytest
 
 import kinetree as kt
 from browser import drawn, needs_browser, opened, projected, typed, until
+from kinetree.apps.walking import legged
 from page_reading import coordinates
 from tolerance import assert_close
 
@@ -159,6 +160,27 @@ def test_friction_is_the_reader_s(walker):
         if page.evaluate("kinetree.store.get('forward').friction") != 0.0:
             page.get_by_role("button", name="undo").click()  # the velocity, then the friction
     assert page.evaluate("kinetree.store.get('forward').friction") == 0.0
+
+
+def test_a_recorded_gait_walks_in_the_page(chromium, tmp_path):
+    """Replay a stride of the quadruped; from an instant of it, let its legs go: the ground still carries its feet."""
+    robot = legged.quadruped()
+    run = robot.walk(legged.TROT, cycles=1, samples=30)
+    with opened(chromium, run.page().save(tmp_path / "walk.html")) as page:
+        until(page, "kinetree.store.get('time') > 0.2")  # it plays as it is opened
+        page.keyboard.press(" ")
+        page.evaluate("kinetree.player.seek(0.3)")
+        q = coordinates(page)
+        assert_close(q, run.at([0.3]).q[0], 1e-6, "the gait at an instant")
+        assert q[2] > 0.05  # it went ahead
+        page.get_by_role("button", name="Simulate", exact=True).click()
+        assert page.get_by_label("contact of foot_a, foot_b, foot_c, foot_d").is_checked()
+        ahead(page, 0.5)
+        gaps = "kinetree.kernel.call('contact_places', { q: kinetree.store.get('q') }).gap"
+        low = page.evaluate(f"Array.from({gaps})")
+        assert -1e-3 < min(low) and coordinates(page)[1] < q[1]
+        forces = page.evaluate("kinetree.store.get('motion').felt.map((x) => x.at(-1))")
+        assert sum(forces[::3]) > 1.0
 
 
 @pytest.mark.parametrize(("name", "driven"), [("differential_drive", ("left", "right")), ("bicycle", ("rear",))])
