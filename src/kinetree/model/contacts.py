@@ -99,7 +99,7 @@ STEEPEST = 1e9
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface fixed to the ground or, if it is a plane or a solid, to a body.
+    """A surface fixed to the ground or, if it is a plane, a curve or a solid, to a body.
 
     "plane": the xy plane of its placement. "steps": treads at `heights` [m] along x, separated by risers at the
     `edges` [m], all parallel to y. "heights": a grid of `heights` [m], by rows along x, with a `spacing` (dx, dy) [m],
