@@ -182,7 +182,7 @@ def test_mutations_give_a_mechanism_or_a_model_error(tmp_path_factory, steps, ba
         assert "mutated.xacro" in str(error) and len(str(error)) < 6000
 
 
-def test_the_package_may_be_a_folder_above_with_its_name(tmp_path):
+def test_the_package_may_be_a_folder_above(tmp_path):
     """Find includes and meshes of a package by its name where the file is in it, and nothing elsewhere."""
     urdf = tmp_path / "share" / "arm_description" / "urdf"
     meshes = urdf.parent / "meshes"
@@ -191,6 +191,8 @@ def test_the_package_may_be_a_folder_above_with_its_name(tmp_path):
     (meshes / "a.stl").write_text("solid")
     visual = '<visual><geometry><mesh filename="package://arm_description/meshes/a.stl"/></geometry></visual>'
     (meshes / "link.xacro").write_text(f'<robot><link name="a">{visual}</link></robot>')
+    assert find_file("package://arm_description/meshes/a.stl", [urdf]) is None  # its name alone makes no package
+    (urdf.parent / "package.xml").write_text("<package/>")
     for name in ("$(find arm_description)/meshes/link.xacro", "package://arm_description/meshes/link.xacro"):
         (urdf / "arm.xacro").write_text(f'<robot name="x"><xacro:include filename="{name}"/></robot>')
         mechanism, report = read_urdf(urdf / "arm.xacro", base="free")

@@ -165,7 +165,6 @@ class _Expansion:
     declared: set[str] = field(default_factory=set)
     macros: dict[str, Macro] = field(default_factory=dict)
     included: list[Path] = field(default_factory=list)
-    named: list[Path] = field(default_factory=list)  # folders above the file that $(find NAME) has found
     elements: int = 0
     steps: int = 0
 
@@ -311,7 +310,7 @@ class _Expansion:
         out = list(self.roots)
         if self.path is not None:
             own = self.path.resolve().parent
-            out += [own, *(p for p in packages_above(own) if (p / "package.xml").is_file() or p in self.named)]
+            out += [own, *packages_above(own)]
         return [*out, *declared_folders()]
 
     def file(self, text: str, path: Path | None) -> Path | None:
@@ -321,17 +320,12 @@ class _Expansion:
         return find_file(f"file://{text}" if absolute else text, self.folders(), start=start)
 
     def package(self, name: str, x: Element, source: Source) -> str:
-        """Return the folder of a package: one of those that files may be in, or a folder above with its name."""
-        above = packages_above(self.path.resolve().parent) if self.path is not None else []
+        """Return the folder of a package: one of those that files may be in, or in one of them."""
         if name not in ("", ".", ".."):
             for folder in self.folders():
                 for place in (folder, folder / name):
                     if place.is_dir() and is_package(place.resolve(), name):
                         return str(place.resolve())
-            for folder in above:
-                if is_package(folder, name):
-                    self.named.append(folder)
-                    return str(folder)
         remedy = "give the folder that contains it as one of roots= (command line: --root), or in ROS_PACKAGE_PATH"
         raise source.error(x, f"the package {quote(name)} is not found", remedy)
 

@@ -283,6 +283,8 @@ DECLARED = {
 """Variables of the environment that have lists of folders, and the folder in each of them in which packages are."""
 ABOVE = 6
 """The number of folders above a file that may be its package."""
+MANIFESTS = ("package.xml", "model.config")
+"""The files by which a folder says that it is a package or a model."""
 
 
 def mesh_file(source: Source, mesh: Element, text: str, roots: Sequence[Path]) -> str:
@@ -312,8 +314,8 @@ def find_file(text: str, roots: Iterable[Path], *, start: Path | None = None) ->
     """Return the file of a path if it is inside one of the folders, else None; no file is opened.
 
     `package://name/rest` and `model://name/rest` mean rest in a folder `name`, which is in a root, is a root itself, or
-    is above one; a package.xml may give it another name. `file://` paths may be absolute; others are relative to
-    `start` and to the roots. Links and `..` must not lead out of the folders.
+    is a package above one; a package.xml may give it another name. `file://` paths may be absolute; others are relative
+    to `start` and to the roots. Links and `..` must not lead out of the folders.
     """
     scheme, _, rest = text.rpartition("://")
     rest = rest.lstrip("/") if scheme in PACKAGED else rest
@@ -364,5 +366,8 @@ def _declared_name(file: Path, changed: int) -> str:
 
 
 def packages_above(folder: Path) -> list[Path]:
-    """Return the nearest folders above a folder, one of which may be its package; those of the top are left out."""
-    return [x for x in folder.parents[:ABOVE] if len(x.parts) > 2]
+    """Return the nearest folders above a folder that say that they are packages of ROS or models of Gazebo.
+
+    A name alone does not make a folder a package: a file could then name the home of the user.
+    """
+    return [x for x in folder.parents[:ABOVE] if any((x / name).is_file() for name in MANIFESTS)]
