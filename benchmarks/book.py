@@ -72,6 +72,12 @@ def read_sections(folder: Path) -> dict[str, str]:
     return sections
 
 
+def read_facts(summary: Path) -> dict[str, str]:
+    """Return the conditions of the last run that a summary states."""
+    rows = re.findall(r"^\| (\w[^|]*) \| (.+) \|$", summary.read_text().rpartition("## Conditions")[2], re.MULTILINE)
+    return {label: text.replace("\\|", "|") for label, text in rows}
+
+
 def headline(section: str) -> tuple[str, str]:
     """Return the title and the headline of a section."""
     heading, bold = HEADING.match(section), re.search(r"^\*\*(.+)\*\*$", section, re.MULTILINE)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from book import Chapter, Section, headline, read_sections, write_pages
+from book import Chapter, Section, headline, read_facts, read_sections, write_pages
 from measure import Disagreement, NotMeasured, one_thread, pin_to_one_core
 from report import ROOT, busy, environment, measured, spent
 
@@ -107,11 +107,18 @@ def main(arguments: list[str] | None = None) -> int:
         default=ROOT / "docs" / "benchmarks.md",
         help="the summary to write; tables go to its folder",
     )
+    parser.add_argument("--take", type=Path, help="the folder of another machine's pages: take its cases, measure none")
     parser.add_argument("--list", action="store_true", help="list the cases")
     options = parser.parse_args(arguments)
     if options.list:
         for name, words in CASES.items():
             print(f"{name:<16}{words}")
+        return 0
+    if options.take:
+        taken = read_sections(options.take)
+        sections = read_sections(options.out.with_suffix("")) | taken
+        write_pages(options.out, read_facts(options.out), sections, CHAPTERS)
+        print(f"taken from {options.take}: {', '.join(taken)}")
         return 0
     one_thread()
     try:

@@ -22,7 +22,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 NAV = (DOCS.parent / "mkdocs.yml").read_text().split("\nnav:\n", 1)[1]
 LISTED = re.findall(r"([\w./-]+\.md)\s*$", NAV, re.MULTILINE)
 PAGES = sorted({*LISTED, *(str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md"))})
-OPTIONAL = ("cupy", "exudyn", "jax", "mujoco", "pinocchio", "pydrake", "torch")
+OPTIONAL = ("cupy", "exudyn", "jax", "mujoco", "pinocchio", "pydrake", "rl_games", "torch")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

@@ -36,6 +36,22 @@ def test_sections_survive_a_round_trip(tmp_path):
     assert [file.read_text() for file in files] == texts
 
 
+def test_cases_of_another_machine_are_taken(tmp_path, capsys):
+    """Take a case that another machine measured: it replaces the old one, and conditions and other cases stay."""
+    from book import read_facts, read_sections, write_pages
+    from run import CHAPTERS, main
+
+    facts = {"processor": "one | another", "run": "one thread"}
+    old = {x: section(f"Case {x}", "Slow.").markdown(x, "here, long ago") for x in ("gpu", "webassembly")}
+    new = {"gpu": section("Case gpu", "Fast.").markdown("gpu", "there, today")}
+    write_pages(tmp_path / "here.md", facts, old, CHAPTERS)
+    write_pages(tmp_path / "there.md", {"processor": "a third one"}, new, CHAPTERS)
+    assert main(["--take", str(tmp_path / "there"), "--out", str(tmp_path / "here.md")]) == 0
+    assert capsys.readouterr().out == f"taken from {tmp_path / 'there'}: gpu\n"
+    assert read_sections(tmp_path / "here") == old | new
+    assert read_facts(tmp_path / "here.md") == facts
+
+
 def test_pages_have_the_cases_in_order(tmp_path):
     """Read headlines in the summary and sections in chapters, in the order of cases, an unknown one last."""
     from book import write_pages

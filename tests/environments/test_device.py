@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -158,3 +159,134 @@ def test_errors_on_a_gpu(torch):
         kt.env("Pendulum", 2, device="gpu")
     with pytest.raises(KinetreeError, match="learners that take dones need 'same_step'"):
         envs.with_dones()
+
+
+# --- Libraries of learners, as far as they are installed
+
+
+def test_learners_keep_what_they_were_given(torch):
+    """Step twice by each interface, and find the observations, rewards and ends of the first step unchanged."""
+    for envs in (
+        DeviceBatch(named_task("Pendulum"), 4).with_dones(),
+        DeviceBatch(named_task("Pendulum"), 4).with_columns(),
+    ):
+        envs.reset()
+        first = envs.step(torch.ones(4, 1))
+        kept = [x.clone() for x in first[:-1]]
+        second = envs.step(-torch.ones(4, 1))
+        assert not torch.equal(first[0], second[0])
+        assert all(torch.equal(x, y) for x, y in zip(first[:-1], kept, strict=True))
+
+
+def test_columns_take_choices_as_a_column(torch):
+    """Step CartPole as skrl does: shapes of results, the present observations on a second reset, and no states."""
+    envs = DeviceBatch(named_task("CartPole").changed(max_steps=2), 5).with_columns()
+    x, _ = envs.reset()
+    assert envs.state() is envs.state_space is None and envs.num_agents == 1
+    y, reward, terminated, truncated, infos = envs.step(torch.ones(5, 1, dtype=torch.int64))
+    assert [tuple(z.shape) for z in (x, y, reward, terminated, truncated)] == [(5, 4)] * 2 + [(5, 1)] * 3
+    assert torch.equal(envs.reset()[0], y) and not truncated.any()
+    *_, truncated, infos = envs.step(torch.ones(5, 1, dtype=torch.int64))
+    assert truncated.all() and infos["time_outs"].all()
+    with pytest.raises(KinetreeError, match="the autoreset mode is 'disabled'; skrl needs 'same_step'"):
+        DeviceBatch(named_task("CartPole"), 2, "disabled").with_columns()
+
+
+def test_groups_need_tensordict(torch, monkeypatch):
+    """Ask for groups of observations without the package tensordict, and find what to do in the error."""
+    monkeypatch.setitem(sys.modules, "tensordict", None)
+    envs = DeviceBatch(named_task("Pendulum"), 4).with_dones("policy")
+    with pytest.raises(KinetreeError, match=r"the package tensordict, which RSL-RL 3 and later bring .* plain tensors"):
+        envs.get_observations()
+
+
+LEARNED = pytest.mark.filterwarnings("ignore")
+"""Warnings are those of the libraries."""
+
+
+@LEARNED
+def test_rsl_rl_learns(torch):
+    """Train for three iterations by RSL-RL: time limits are known, and the policy changes."""
+    pytest.importorskip("tensordict")
+    runners = pytest.importorskip("rsl_rl.runners")
+    envs = DeviceBatch(named_task("Pendulum").changed(max_steps=20), 32).with_dones("policy")
+    network = {"class_name": "MLPModel", "hidden_dims": [16, 16]}
+    runner = runners.OnPolicyRunner(
+        envs,
+        {
+            "num_steps_per_env": 8, "save_interval": 100, "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
+            "algorithm": {"class_name": "PPO", "num_learning_epochs": 2, "num_mini_batches": 2},
+            "actor": network | {"distribution_cfg": {"class_name": "GaussianDistribution"}}, "critic": network,
+        },
+        device="cpu",
+    )  # fmt: skip
+    before = [x.detach().clone() for x in runner.alg.get_policy().parameters()]
+    runner.learn(3)
+    after = list(runner.alg.get_policy().parameters())
+    assert all(bool(x.isfinite().all()) for x in after) and not all(map(torch.equal, before, after))
+    assert (envs.episode_length_buf == 24 % 20).all()
+
+
+@LEARNED
+def test_skrl_learns(torch):
+    """Train for four rollouts by skrl on CartPole, whose actions are choices: the policy changes."""
+    ppo = pytest.importorskip("skrl.agents.torch.ppo")
+    memories, models = (pytest.importorskip(f"skrl.{x}.torch") for x in ("memories", "models"))
+    trainers = pytest.importorskip("skrl.trainers.torch")
+
+    def network(mixin: Any, size: int) -> Any:
+        class Network(mixin, models.Model):
+            def __init__(self, **spaces: Any) -> None:
+                models.Model.__init__(self, **spaces)
+                mixin.__init__(self)
+                self.layers = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ELU(), torch.nn.Linear(16, size))
+
+            def compute(self, inputs: dict, role: str) -> tuple:
+                return self.layers(inputs["observations"]), {}
+
+        return Network(**spaces)
+
+    envs = DeviceBatch(named_task("CartPole"), 32).with_columns()
+    spaces = {"observation_space": envs.observation_space, "action_space": envs.action_space, "device": "cpu"}
+    policy, value = network(models.CategoricalMixin, 2), network(models.DeterministicMixin, 1)
+    settings = ppo.PPO_CFG(rollouts=8)
+    settings.experiment.write_interval = settings.experiment.checkpoint_interval = 0
+    memory = memories.RandomMemory(memory_size=8, num_envs=32, device="cpu")
+    agent = ppo.PPO(models={"policy": policy, "value": value}, memory=memory, cfg=settings, **spaces)
+    before = [x.detach().clone() for x in policy.parameters()]
+    trainers.SequentialTrainer(
+        env=envs,
+        agents=agent,
+        cfg={"timesteps": 32, "headless": True, "disable_progressbar": True, "close_environment_at_exit": False},
+    ).train()
+    after = list(policy.parameters())
+    assert all(bool(x.isfinite().all()) for x in after) and not all(map(torch.equal, before, after))
+
+
+@pytest.mark.slow
+@LEARNED
+def test_rl_games_learns(torch, tmp_path):
+    """Train for three epochs by rl_games on CartPole: they are counted, and the network stays finite."""
+    runners = pytest.importorskip("rl_games.torch_runner")
+    vecenv, known = (pytest.importorskip(f"rl_games.common.{x}") for x in ("vecenv", "env_configurations"))
+    envs = DeviceBatch(named_task("CartPole"), 32).with_dones()
+    vecenv.register("kinetree", lambda name, count, **more: envs)
+    known.register("CartPole", {"vecenv_type": "kinetree", "env_creator": lambda **more: envs})
+    layers = {"units": [16, 16], "activation": "elu", "initializer": {"name": "default"}}
+    config = {
+        "name": "cart", "env_name": "CartPole", "device": "cpu", "device_name": "cpu", "train_dir": str(tmp_path),
+        "num_actors": 32, "horizon_length": 8, "minibatch_size": 128, "mini_epochs": 2, "max_epochs": 3, "gamma": 0.99,
+        "tau": 0.95, "learning_rate": 1e-3, "lr_schedule": None, "ppo": True, "e_clip": 0.2, "clip_value": True,
+        "critic_coef": 1.0, "entropy_coef": 0.0, "grad_norm": 1.0, "truncate_grads": True, "normalize_advantage": True,
+        "normalize_input": True, "normalize_value": True, "value_bootstrap": True, "score_to_win": 1e9,
+        "reward_shaper": {"scale_value": 1.0}, "save_frequency": 0, "save_best_after": 1000, "print_stats": False,
+    }  # fmt: skip
+    runner = runners.Runner()
+    runner.load({"params": {
+        "seed": 1, "algo": {"name": "a2c_discrete"}, "model": {"name": "discrete_a2c"}, "config": config,
+        "network": {"name": "actor_critic", "separate": False, "space": {"discrete": {}}, "mlp": layers},
+    }})  # fmt: skip
+    runner.run({"train": True})
+    (saved,) = tmp_path.glob("*/nn/last*.pth")
+    state = torch.load(saved, weights_only=False)
+    assert state["epoch"] == 3 and all(bool(x.isfinite().all()) for x in state["model"].values())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -249,23 +250,28 @@ class DeviceBatch:
         """The space of the actions of one environment; needs Gymnasium."""
         return spaces_of(self, "float32")[1]
 
-    def with_dones(self) -> WithDones:
-        """Return the same environments with a single mask for ends, as RSL-RL and rl_games take them."""
+    def with_dones(self, group: str = "") -> WithDones:
+        """Return the same environments with a single mask for ends, as rl_games and RSL-RL take them.
+
+        With a `group`, observations are a TensorDict with one entry of this name, as RSL-RL 3 and later take them.
+        """
         if self.mode != "same_step":
             raise InputError(f"the autoreset mode is {self.mode!r}; learners that take dones need 'same_step'")
-        return WithDones(self)
+        return WithDones(self, group)
+
+    def with_columns(self) -> WithColumns:
+        """Return the same environments with rewards and ends as columns [n, 1], as skrl takes them."""
+        if self.mode != "same_step":
+            raise InputError(f"the autoreset mode is {self.mode!r}; skrl needs 'same_step'")
+        return WithColumns(self)
 
 
-class WithDones:
-    """Environments whose step returns observations, rewards, dones and infos, for RSL-RL and rl_games.
-
-    It has the attributes of a DeviceBatch. infos["time_outs"] are the ends at which an episode was cut off.
-    """
+class Learned:
+    """The same environments for a library of learners: tensors of a step stay as they are in the next one."""
 
     def __init__(self, batch: DeviceBatch) -> None:
         """Store the environments."""
         self.batch, self.cfg, self.unwrapped = batch, {}, batch
-        self._dones = require_torch().zeros_like(batch.terminated)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the environments."""
@@ -280,20 +286,58 @@ class WithDones:
     def episode_length_buf(self, steps: Tensor) -> None:
         self.batch.episode_length_buf = steps
 
-    def reset(self) -> Tensor:
-        """Begin new episodes and return the observations."""
-        return self.batch.reset()[0]
+    def close(self) -> None:
+        """Do nothing: the memory of the environments is freed with them."""
 
-    def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
-        """Advance by a step; return observations, rewards, whether episodes ended, and infos."""
+    def _stepped(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:
+        """Step and return copies: learners keep observations until after the next step."""
         x, reward, terminated, truncated, infos = self.batch.step(actions)
-        return x, reward, require_torch().logical_or(terminated, truncated, out=self._dones), infos
+        infos = {name: value.clone() for name, value in infos.items()}
+        return x.clone(), reward.clone(), terminated.clone(), truncated.clone(), infos
 
-    def get_observations(self) -> tuple[Tensor, dict[str, Any]]:
-        """Return the present observations, and a mapping of others, which is empty."""
+
+class WithDones(Learned):
+    """Environments whose step returns observations, rewards, dones and infos, for RSL-RL and rl_games.
+
+    It has the attributes of a DeviceBatch. infos["time_outs"] are the ends at which an episode was cut off.
+    """
+
+    def __init__(self, batch: DeviceBatch, group: str = "") -> None:
+        """Store the environments, and the name of the group of observations."""
+        super().__init__(batch)
+        self.group = group
+
+    def reset(self) -> Any:
+        """Begin new episodes and return the observations."""
+        return self._grouped(self.batch.reset()[0].clone())
+
+    def step(self, actions: Tensor) -> tuple[Any, Tensor, Tensor, dict[str, Tensor]]:
+        """Advance by a step; return observations, rewards, whether episodes ended, and infos."""
+        x, reward, terminated, truncated, infos = self._stepped(actions)
+        return self._grouped(x), reward, terminated | truncated, infos
+
+    def get_observations(self) -> Any:
+        """Return the present observations; without a group, with a mapping of others, which is empty."""
         if not self.batch.begun:
             self.batch.reset()
-        return self.batch.observation, {"observations": {}}
+        x = self._grouped(self.batch.observation.clone())
+        return x if self.group else (x, {"observations": {}})
+
+    def _grouped(self, x: Tensor) -> Any:
+        return self._made({self.group: x}, batch_size=[len(x)]) if self.group else x
+
+    @cached_property
+    def _made(self) -> Any:
+        """The class TensorDict."""
+        try:
+            return import_module("tensordict").TensorDict
+        except ImportError:
+            raise InputError(
+                "groups of observations need the package tensordict, which RSL-RL 3 and later bring along; without it, "
+                "with_dones() has plain tensors"
+            ) from None
+
+    # --- what rl_games asks for besides
 
     def get_number_of_agents(self) -> int:
         """Return 1: all environments have one agent."""
@@ -302,6 +346,49 @@ class WithDones:
     def get_env_info(self) -> dict[str, Any]:
         """Return the spaces, and the number of values of a state."""
         return {"observation_space": self.observation_space, "action_space": self.action_space, "value_size": 1}
+
+    def has_action_masks(self) -> bool:
+        """Return False: all actions are allowed in every state."""
+        return False
+
+    def seed(self, seed: int) -> None:
+        """Begin new episodes with the random numbers of a seed."""
+        self.batch.reset(seed=seed)
+
+    def set_train_info(self, frames: int, *_: object) -> None:
+        """Take no notice of how far the training is: the task does not change."""
+
+    def get_env_state(self) -> None:
+        """Return None: environments have nothing to be saved with a policy."""
+
+    def set_env_state(self, state: object) -> None:
+        """Take no notice of what was saved with a policy."""
+
+
+class WithColumns(Learned):
+    """Environments whose rewards and ends are columns [n, 1], for the agents and trainers of skrl.
+
+    It has the attributes of a DeviceBatch.
+    """
+
+    num_agents, state_space = 1, None
+
+    def reset(self) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the present observations: episodes begin on their own, and all of them at the first call."""
+        if not self.batch.begun:
+            self.batch.reset()
+        return self.batch.observation.clone(), {}
+
+    def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:
+        """Advance by a step; choices may be a column, too."""
+        x, reward, terminated, truncated, infos = self._stepped(actions.reshape(self.batch._wanted[0]))
+        return x, reward[:, None], terminated[:, None], truncated[:, None], infos
+
+    def state(self) -> None:
+        """Return None: critics see the observations."""
+
+    def render(self, *_: object, **__: object) -> None:
+        """Draw nothing: `record` and a page show episodes."""
 
 
 def _place(x: Tensor) -> list[int]:
