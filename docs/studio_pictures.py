@@ -92,7 +92,21 @@ def torques_picture(page: Any) -> None:
     page.wait_for_timeout(800)
 
 
+def building_picture(page: Any) -> None:
+    """Begin with a branched tree, and show the form of a new body."""
+    page.get_by_role("button", name="Build", exact=True).click()
+    page.get_by_label("template of a new robot").select_option("branched tree")
+    typed(page, "links of a new robot", "3")
+    page.get_by_role("button", name="New robot", exact=True).click()
+    wait(page, "document.title === 'robot' && kinetree.model.bodies.length === 7")
+    page.get_by_text("Add a body", exact=True).click()
+    page.evaluate("kinetree.moveTo(Float64Array.from([0.1, 0.3, -0.5, -0.4, -0.2, 0.6, 0.5])); kinetree.stage.fit()")
+    page.evaluate("document.querySelector('.left').scrollTop = document.querySelector('.fold').offsetTop - 80")
+    page.wait_for_timeout(800)
+
+
 PICTURES = {
+    "studio-build": ("planar_2r", building_picture),
     "studio-open": ("stanford", library_picture),
     "studio-run": ("puma560", run_picture),
     "first-robot-table": ("planar_2r", table_picture),

@@ -269,6 +269,9 @@ ACTIONS = {
     "units": "kinetree.store.set({ units: pick(['deg', 'rad']) })",
     "law": """kinetree.store.fields.has("inverse") && kinetree.store.set({ inverse: {
         ...kinetree.store.get("inverse"), kind: pick(["cycloid", "cubic", "quintic"]), duration: 1 + random() } })""",
+    "via": """kinetree.plan && kinetree.plan.change({ via: [{ u: 0.2 + 0.6 * random(), q: kinetree.plan.here() }] })""",
+    "curve": """kinetree.store.set({ curves: { against: "", list: ["x", "y"].map((component) => ({
+        quantity: pick(["point position", "point velocity"]), object: "link2 center of mass", component })) } })""",
     "hold": """kinetree.store.fields.has("forward") && kinetree.store.get("mode") === "Simulate"
         && document.querySelectorAll("[aria-label=drives] button")[Math.floor(3 * random())].click()""",
 }
