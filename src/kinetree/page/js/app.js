@@ -37,6 +37,7 @@ import { fromRows } from "./vectors.js";
  */
 
 const PATIENCE = 1500; // [ms] to compute the motion up to the instant at which it is shown again
+const OFF = 1e-6; // of a coordinate: it is not that of the motion at its time
 // names of modes in links and files that were made before modes were named by their tasks
 const MODES_BEFORE = {
   Model: "Build",
@@ -411,6 +412,13 @@ function openState(app, before, state) {
   const at = /[#&]t=(-?[0-9.e-]+)/.exec(hash);
   if (at) {
     store.get("motion")?.extend?.(Number(at[1]), { patience: PATIENCE });
-    player.seek(Number(at[1]));
+    const motion = store.get("motion");
+    const time = Math.min(player.end, Math.max(player.start, Number(at[1])));
+    const there = motion?.count && !motion.poses ? motion.state(time).q : null;
+    const { q } = /** @type {{ q?: Float64Array }} */ (given);
+    const isOff = there && q && there.some((x, k) => Math.abs(x - q[k]) > OFF * Math.max(1, Math.abs(x)));
+    if (isOff)
+      store.set({ time }, { by: "offered" }); // the pose was changed after the motion stopped
+    else player.seek(time);
   } else if (data.run && !matchMedia("(prefers-reduced-motion: reduce)").matches) player.play(true);
 }
