@@ -82,9 +82,10 @@ PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
         "document.querySelector('.solutions').scrollIntoView({ block: 'center' })",
     ]),
     "page-motion": ("puma560", DESKTOP, [
-        "kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))", "kinetree.store.set({ mode: 'Motion' })",
-        CLICK.format("From here"), "kinetree.moveTo(Float64Array.from([1.0, -0.4, 0.3, 0.2, 0.7, 0.1]))",
-        CLICK.format("To here"), CLICK.format("line"), """kinetree.store.set({ curves: { against: "", list: ["x", "y", "z"]
+        "kinetree.store.set({ mode: 'Motion' })",
+        "kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))", CLICK.format("From here"),
+        "kinetree.moveTo(Float64Array.from([1.0, -0.4, 0.3, 0.2, 0.7, 0.1]))", CLICK.format("To here"),
+        CLICK.format("line"), """kinetree.store.set({ curves: { against: "", list: ["x", "y", "z"]
             .map((component) => ({ quantity: "point velocity", object: "link4 center of mass", component })) } })""",
         "kinetree.plots.choose('point velocity')", "kinetree.player.seek(0.9)", "kinetree.stage.fit()",
     ]),
