@@ -191,7 +191,7 @@ def test_five_boxes_rest_on_each_other() -> None:
         run = kt.simulate(system, q, times=[0, 1, 2], contacts=contacts, **STEPS)
         assert run.finished
         assert_close(run.qd[-1], np.zeros(30), 1e-12, "creep of a stack")
-        assert_close(run.q[-1], q, 3e-5, "displacement of a stack")
+        assert_close(run.q[-1], q, 1e-12, "displacement of a stack")
 
 
 @pytest.mark.slow
