@@ -235,7 +235,7 @@ def test_one_file_holds_the_document(chromium, address, tmp_path):
         with page.expect_download() as waiting:
             page.get_by_role("button", name="This page (HTML)").click()
         waiting.value.save_as(tmp_path / "mine.html")
-        page.get_by_role("button", name="Close").click()
+        page.get_by_role("button", name="Close", exact=True).click()
         page.keyboard.press("k")
         typed(page, "joint1", "77")
         drop(page, "mine.html", (tmp_path / "mine.html").read_text())

@@ -24,7 +24,7 @@ def same_in_python(page) -> dict:
     page.locator(".stage").focus()
     page.keyboard.press("s")
     text = page.get_by_label("The same in Python").input_value()
-    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Close", exact=True).click()
     found: dict = {}
     exec(text, found)
     return found

@@ -88,7 +88,7 @@ def test_a_mechanism_is_saved_into_the_folder_and_reopened(chromium, studio, tmp
         page.get_by_label("name of the file in the folder").fill("heavier")
         page.get_by_role("button", name="Mechanism", exact=True).click()
         page.get_by_text("Saved as").wait_for()
-        page.get_by_role("button", name="Close").click()
+        page.get_by_role("button", name="Close", exact=True).click()
         page.keyboard.press("Control+o")
         page.get_by_role("button", name="heavier.toml").click()
         until(page, "location.search.includes('open=folder')")

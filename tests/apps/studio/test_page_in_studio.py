@@ -290,7 +290,7 @@ def test_opening_is_cancelled_and_does_not_queue(studio, monkeypatch):
 
         choose("stanford")
         page.locator("dialog .waiting", has_text="Opening stanford: computing its functions, 25 %").wait_for()
-        page.get_by_role("button", name="Close").click()
+        page.get_by_role("button", name="Close", exact=True).click()
         page.locator(".stagebox .waiting").wait_for()
         page.locator(".stage").focus()
         page.keyboard.press("k")
@@ -303,7 +303,7 @@ def test_opening_is_cancelled_and_does_not_queue(studio, monkeypatch):
         for name in ("stanford", "puma560", "planar_3r"):
             choose(name)
             page.locator("dialog .waiting", has_text=name).wait_for()
-            page.get_by_role("button", name="Close").click()
+            page.get_by_role("button", name="Close", exact=True).click()
         gate.set()
         until(page, "document.title === 'planar_3r'")
         assert names == ["stanford", "stanford", "puma560", "planar_3r"]
