@@ -442,24 +442,20 @@ class _Frames:
 
         (total,) = t.fold(frames, "i64", ["0"], join)
 
-        def enter(worker: str) -> None:
+        def carry(worker: str, parts: Sequence[tuple[str, int, int]], *, inward: bool) -> None:
+            """Write the copies between the queue and the frame of gathered lanes."""
             self._enter(level + 1, worker)
             slot = t.new(f"mul i64 {worker}, {L}")
 
             def copy(entry: str, row: str) -> None:
-                t.put(f"  store {V} {t.new(f'load {V}, ptr {place(row, slot)}, align {size}')}, ptr {entry}, align 64")
+                queued = place(row, slot)
+                source, target, *align = (queued, entry, size, 64) if inward else (entry, queued, 64, size)
+                x = t.new(f"load {V}, ptr {source}, align {align[0]}")
+                t.put(f"  store {V} {x}, ptr {target}, align {align[1]}")
 
-            each(g.takes, copy)
-            t.put(f"  store <{L} x i8> splat (i8 1), ptr {self.statements.places[g.mask]}, align {L}")
-
-        def leave(worker: str) -> None:
-            self._enter(level + 1, worker)
-            slot = t.new(f"mul i64 {worker}, {L}")
-
-            def copy(entry: str, row: str) -> None:
-                t.put(f"  store {V} {t.new(f'load {V}, ptr {entry}, align 64')}, ptr {place(row, slot)}, align {size}")
-
-            each(g.gives, copy)
+            each(parts, copy)
+            if inward:
+                t.put(f"  store <{L} x i8> splat (i8 1), ptr {self.statements.places[g.mask]}, align {L}")
 
         def back(frame: str) -> None:
             mask, _, some = masked(frame)
@@ -486,9 +482,9 @@ class _Frames:
 
             t.loop(sum(n for *_, n in g.takes), 1, repeat)  # idle lanes have the numbers of the last one
             workers = self._vectors(total)
-            t.loop(workers, 1, enter)
+            t.loop(workers, 1, lambda worker: carry(worker, g.takes, inward=True))
             self._run(item.items, level + 1, workers)
-            t.loop(workers, 1, leave)
+            t.loop(workers, 1, lambda worker: carry(worker, g.gives, inward=False))
             t.loop(frames, 1, back)
 
         t.if_(t.new(f"icmp ne i64 {total}, 0"), work)
