@@ -19,7 +19,7 @@ from .protocol import Step
 from .reverse_steps import ReverseStep
 
 MOST = 60
-"""The most iterations of a step. A step that needs more is too long for the method, and its state becomes NaN."""
+"""The most iterations of a step, twice as many if patient. A step that needs more is too long, and its state is NaN."""
 
 CLOSE = {"float64": 1e-9, "float32": 1e-4}
 """The relative change of the stages below which a change that no longer shrinks is attributed to rounding."""
@@ -119,7 +119,7 @@ class FixedPoint:
         self.former.value = before.where(former, change)
         tries = self.tries.value + 1
         self.tries.value = tries
-        return before, after, tries < MOST
+        return before, after, tries < (2 * MOST if self.earlier else MOST)
 
 
 class ImplicitStages:
