@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ._support.checks import generator, read_shape
 from ._support.lazy_names import picture
-from .algebra.arrays import Numbers
+from .algebra.scalars import Numbers
 from .errors import InputError
 from .model.mechanism import Named
 from .runtime.compiled import CompiledMechanism

@@ -1,4 +1,4 @@
-"""Elementary functions on any scalar: floats by `math`, other scalars by their method of the same name."""
+"""The types of arrays and scalars; elementary functions on any scalar: by `math` on floats, else by its own method."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.floating]
+"""An array of real numbers, in double or single precision."""
 
 Scalar = Any
 """A float, a traced value, an expression of parameters: anything with the operators + - * /."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._support.checks import whole
 from .._support.tables import Displayed, Table
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import AssemblyError, InputError, ModelError, UnreachableError, unknown_name
 from ..model.axes import axis_labels
 from ..model.scales import characteristic_length, characteristic_mass, loop_units

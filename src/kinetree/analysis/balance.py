@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from .._support.checks import real_array, whole
 from .._support.lazy_names import picture
 from .._support.tables import Displayed, Table
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError
 from ..model.axes import axis_labels, axis_names, entries
 from ..model.mechanism import Named, inputs_of, one_set

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .._support.checks import real_array, whole
 from .._support.lazy_names import picture
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError
 from ..joints.elastic import modes_kind
 from ..model.beams import SIZES, Beam, families_of, section_formulas

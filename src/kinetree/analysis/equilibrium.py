@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._support.checks import leading_shape, real_array
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..compiler.lower.build import is_long
 from ..errors import InputError
 from ..model.axes import axis_labels

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._support.tables import Displayed, Table
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError, unknown_name
 from ..formulations.denoc import denoc
 from ..formulations.kinematics import BodyState, body_states, gravity

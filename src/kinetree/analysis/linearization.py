@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._support.checks import leading_shape, real_array
 from .._support.tables import Displayed, Table
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError
 from ..model.axes import axis_labels
 from ..model.mechanism import Named, parameter_arguments, parameter_sets

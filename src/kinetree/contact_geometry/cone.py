@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
-from ..algebra.scalars import Scalar, absolute, maximum, sqrt, where
+from ..algebra.scalars import Numbers, Scalar, absolute, maximum, sqrt, where
 from ..algebra.vectors import Vector, to_vector
 
 # --- Residuals: what is left of Signorini's conditions and Coulomb's law at a contact, without units ---

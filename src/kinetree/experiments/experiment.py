@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..analysis.joint_entries import numbers
 from ..errors import ModelError, WriteError, quote, writing
 from ..results.trajectory import Trajectory

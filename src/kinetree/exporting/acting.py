@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import joints as joint_kinds
-from ..algebra.arrays import Numbers
-from ..algebra.scalars import Scalar
+from ..algebra.scalars import Numbers, Scalar
 from ..compiler.export.exportable import Exportable, Meaning, common, distinct, labels, sample_inputs, selftest
 from ..compiler.ir.operations import Op
 from ..compiler.ir.program import Array, Program

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from .._support.tables import Displayed, Table
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..algebra.vectors import from_moments, symmetric, to_moments
 from ..errors import InputError
 from ..joints.protocol import ROTATION

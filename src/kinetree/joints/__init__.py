@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import unknown_name
 from . import (
     circuit,

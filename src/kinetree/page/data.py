@@ -11,7 +11,7 @@ import numpy as np
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from .._support import VERSION
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..algebra.vectors import from_moments
 from ..analysis.loops.subsystems import subsystem_recursion
 from ..errors import InputError, ModelError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..compiler.ir.program import Program
 from ..compiler.ir.staging import some_outputs
 from ..compiler.lanes.form import Kernel

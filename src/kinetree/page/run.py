@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import joints as joint_kinds
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..analysis.beam_loads import beam_loads
 from ..errors import unknown_name
 from ..model.beams import Beam

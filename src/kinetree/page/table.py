@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from .. import joints as joint_kinds
-from ..algebra.arrays import Numbers
 from ..algebra.rotations import rpy_of
-from ..algebra.scalars import Scalar
+from ..algebra.scalars import Numbers, Scalar
 from ..algebra.vectors import from_moments
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace

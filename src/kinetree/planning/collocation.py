@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._support.optional import casadi
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError
 from ..model.axes import axis_labels
 from ..system import System

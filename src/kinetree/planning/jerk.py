@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError
 from ..model.axes import axis_labels
 from .limits import MotionLimits

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._support.checks import number, numbers
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError, argument, brief, unknown_name
 from ..model.axes import axis_labels, axis_names, entries
 from ..model.mechanism import Mechanism

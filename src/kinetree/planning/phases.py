@@ -23,7 +23,7 @@ import numpy as np
 
 from .._support.checks import numbers
 from .._support.optional import casadi
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..analysis.joint_entries import as_list
 from ..errors import InputError, brief, unknown_name
 from ..model.parts import GROUND

@@ -15,8 +15,7 @@ from .._support.lazy_names import picture
 from .._support.optional import optional
 from .._support.tables import Displayed
 from .._support.tables import Table as Shown
-from ..algebra.arrays import Numbers
-from ..algebra.scalars import Scalar
+from ..algebra.scalars import Numbers, Scalar
 from ..analysis.loops.driven_motion import nearest_motion
 from ..errors import InputError, argument
 from ..model.axes import axis_labels

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from .._support.checks import numbers, real_array
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..analysis.joint_entries import as_list
 from ..analysis.loops.actuation import dofs
 from ..errors import AssemblyError, InputError, argument, brief, unknown_name

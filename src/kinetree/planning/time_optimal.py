@@ -14,8 +14,7 @@ from .._support.checks import number, numbers, whole
 from .._support.lazy_names import picture
 from .._support.tables import Displayed
 from .._support.tables import Table as Shown
-from ..algebra.arrays import Numbers
-from ..algebra.scalars import Scalar
+from ..algebra.scalars import Numbers, Scalar
 from ..analysis.joint_entries import as_list
 from ..errors import InputError, argument, brief
 from ..model.axes import axis_labels

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import AssemblyError, InputError
 from ..model.axes import axis_labels
 from ..model.mechanism import Named

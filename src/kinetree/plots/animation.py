@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._support.atomic import replacing
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError
 from .camera import Camera, even_frames, fit, floor_cell
 from .figures import _figure, _style, save_picture

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..joints.protocol import TRANSLATION
 from ..model.checks import JOINT_SPRING, TRANSMISSION, spring_joint
 from ..model.parts import ForceElement, Joint, Loop, Placement

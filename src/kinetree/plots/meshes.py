@@ -11,7 +11,7 @@ from math import pi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 
 
 @dataclass(frozen=True)

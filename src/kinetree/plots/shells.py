@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import joints as joint_kinds
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..joints.protocol import TRANSLATION
 from ..model.parts import Joint
 from .links import DARK, GREY, ORIGIN, STEEL, Point, Rod, at, rgb

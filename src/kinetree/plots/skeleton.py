@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import joints as joint_kinds
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..algebra.vectors import from_moments
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolve_parts

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError
 from .catalogue import Catalogue, Part
 from .loads import DriveLoad

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError
 from ..joints import kind
 from ..model.mechanism import resolve_parts

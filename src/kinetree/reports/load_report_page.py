@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .._support.tables import figure
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from .candidates import Candidate, motor_torque
 from .load_report_tables import (
     bearing_table,

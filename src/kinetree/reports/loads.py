@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..analysis.loops.constraints import frame_pose
 from ..dynamics.force_laws import TINY, spring_damper, transmission
 from ..errors import InputError, brief

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..simulation.monitors import spline
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..dynamics.force_laws import transmission
 from ..joints import kind
 from ..model.axes import axis_labels, entries

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._support.atomic import replacing
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..page.data import run_data
 from ..page.file import bundle, fill_template, texts
 from ..results.trajectory import Trajectory

@@ -14,7 +14,7 @@ from .._support.checks import positive
 from .._support.lazy_names import picture
 from .._support.optional import optional
 from .._support.tables import Table
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError, brief, unknown_name, writing
 from ..model.flexible import is_modes
 from ..results.trajectory import Trajectory

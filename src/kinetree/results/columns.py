@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..analysis.loops.load_sharing import common_loads, same_geometry
 from ..contact_geometry import labels
 from ..errors import InputError, unknown_name

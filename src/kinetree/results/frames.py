@@ -10,7 +10,7 @@ import numpy as np
 
 from .._support.optional import optional
 from .._support.tables import Displayed, Table
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError, unknown_name
 from ..simulation.monitors import limit_violations
 from .columns import RESIDUALS, contact_names

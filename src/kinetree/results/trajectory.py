@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from .. import joints as joint_kinds
 from .._support.checks import number
 from .._support.lazy_names import picture
-from ..algebra.arrays import Numbers
 from ..algebra.quaternions import conjugate, product
 from ..algebra.rotations import from_quaternion
+from ..algebra.scalars import Numbers
 from ..algebra.vectors import times as rotated
 from ..algebra.vectors import transpose
 from ..errors import InputError, unknown_name

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .. import joints as joint_kinds
 from .._support.checks import generator, read_shape
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..compiler.lower.build import Request, forces_act, names_of
 from ..errors import InputError, unknown_name
 from ..formats.report import Report

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..compiler.lower.contacts import FIELDS, MOTION, RATES, Batch, candidate_names, motion_program, sorted_motion
 from ..model.mechanism import Mechanism
 from .native import native

@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
 from ..algebra.propagation import Pose
 from ..algebra.rotations import ONE, Rotation
+from ..algebra.scalars import Numbers
 from ..algebra.spatial import Twist, TwistRate
 from ..algebra.vectors import to_matrix, to_vector
 from ..compiler.ir.program import Array

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..dynamics import ALGORITHMS
 from ..model.mechanism import Named
 from .arguments import call_error, refuse_masked, refuse_non_finite

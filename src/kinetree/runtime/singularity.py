@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import joints as joint_kinds
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..compiler.ir.program import Array
 from ..compiler.lower.build import UNROLLED, Request
 from ..compiler.lower.loop_pattern import random_coordinates

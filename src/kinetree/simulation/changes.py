@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from .._support.checks import items, number, positive
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..algebra.vectors import ZERO, Vector, add, dot, scale, sub, times
 from ..errors import InputError, brief, unknown_name
 from ..formats.merging import lock_joints, merge_locked

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from .._support.checks import positive
-from ..algebra.arrays import Numbers
-from ..algebra.scalars import Scalar, maximum, where
+from ..algebra.scalars import Numbers, Scalar, maximum, where
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..compiler.lanes.form import Kernel

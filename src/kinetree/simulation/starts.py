@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._support.checks import leading_shape, real_array
 from .._support.identity import value_text
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..compiler.lower.closing_steps import ASTRAY, allowed_gaps
 from ..compiler.lower.loop_pattern import RANK
 from ..errors import Advice, InputError

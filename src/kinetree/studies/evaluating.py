@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..analysis.loops.batch_assembly import assemble_from
 from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..compiler.derive.jacobians import jvp
 from ..model.axes import axis_labels
 from ..simulation.derivatives.of_runs import differentiable, simulation_derivatives

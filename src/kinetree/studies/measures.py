@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..analysis.balance import shaking
 from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels

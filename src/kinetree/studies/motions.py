@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..analysis.loops.kinematics import LoopKinematics
 from ..analysis.loops.motion_runs import Course, motion_of_designs
 from ..analysis.loops.samples import STRIDE

@@ -13,7 +13,7 @@ from .._support.interruption import keep_in_interrupt
 from .._support.options import option_names
 from .._support.progress import show_runs
 from .._support.tables import Displayed, Table
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError, brief, unknown_name
 from ..model.mechanism import Mechanism
 from ..results.trajectory import Trajectory

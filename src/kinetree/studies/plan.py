@@ -17,7 +17,7 @@ from .._support import VERSION
 from .._support.checks import number, whole
 from .._support.identity import Unidentified, digest
 from .._support.options import explain
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import Advice, InputError, brief
 from ..model.freeing import adjustable
 from ..model.mechanism import Mechanism, Named, one_set

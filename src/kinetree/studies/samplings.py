@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._support.checks import number, positive, real_array, whole
 from .._support.optional import optional
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError, brief, unknown_name
 
 # --- Random numbers by index: number i of a stream depends on the seed, the name of the stream and i alone ---

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._support.checks import number, whole
 from .._support.tables import Displayed, Table
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError, brief, unknown_name
 from .evaluating import evaluate_values
 from .plan import Plan

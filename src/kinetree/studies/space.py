@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from .._support.checks import whole
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..compiler.ir.program import Program
 from ..compiler.ir.trace import Op
 from ..errors import InputError, brief, unknown_name

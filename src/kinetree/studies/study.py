@@ -15,7 +15,7 @@ from .._support.interruption import keep_in_interrupt
 from .._support.lazy_names import picture
 from .._support.progress import show_runs
 from .._support.tables import Table, html_of
-from ..algebra.arrays import Numbers
+from ..algebra.scalars import Numbers
 from ..errors import InputError, brief, unknown_name
 from ..model.mechanism import Mechanism, Named
 from ..results.trajectory import Trajectory

@@ -9,7 +9,7 @@ from kinetree.compiler.lanes.expressions import Builder
 from kinetree.compiler.lanes.form import Kernel, Kind
 from kinetree.compiler.lanes.interpret import interpret
 from kinetree.runtime.native import native_kernel
-from kinetree.targets.llvm import lane_kernels
+from kinetree.targets.llvm import phases
 from native_program import traced
 from same_bits import assert_same_bits
 from tolerance import assert_close
@@ -53,7 +53,7 @@ def roots() -> Kernel:
 def test_gathered_lanes_compute_what_all_lanes_do(dtype, high):
     """Gather few, half, and almost all lanes of batches of many sizes, and find the numbers of lanes in place."""
     rng, kernel = np.random.default_rng(3), roots()
-    assert lane_kernels.divide(kernel.body, lane_kernels.common_values(kernel.body, {}))
+    assert phases.divide(kernel.body, phases.common_values(kernel.body, {}))
     run = native_kernel(kernel, dtype)
     for n in (1, 7, 8, 9, 63, 64, 65, 130, 391):
         x = np.stack([rng.uniform(-1.5, high, n), rng.uniform(-1.0, 1.0, n)], axis=1).astype(dtype)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...algebra.vectors import to_matrix
 from ...errors import InputError
 from ...model.contacts import Surface

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ..._support.checks import positive
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.contacts import candidate_names
 from ...contact_geometry.cone import OPEN, SLIP, STICK, Cones, used_friction
 from ...errors import InputError, unknown_name

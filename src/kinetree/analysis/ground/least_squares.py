@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...contact_geometry.cone import OPEN, SLIP, Cones
 
 # --- Forces in cones by their multipliers: Newton's method on a convex function with one unknown per equation.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...dynamics.regressor import COUNT
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names

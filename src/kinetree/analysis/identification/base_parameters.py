@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._support.tables import Displayed, Table, figure
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...dynamics.regressor import PARAMETERS
 from ...errors import InputError, ModelError
 from ...model.mechanism import Named, one_set, resolve_parts

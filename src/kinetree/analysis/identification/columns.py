@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import joints as joint_kinds
-from ...algebra.arrays import Numbers
 from ...algebra.mass import MassMatrix
+from ...algebra.scalars import Numbers
 from ...algebra.vectors import from_moments
 from ...dynamics.force_laws import SLIP_SPEED
 from ...dynamics.regressor import PARAMETERS

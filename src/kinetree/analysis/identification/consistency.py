@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._support.optional import optional
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...dynamics.regressor import COUNT
 from ...errors import InputError, unknown_name
 

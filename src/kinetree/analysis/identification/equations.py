@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...algebra.vectors import from_moments
 from ...dynamics.regressor import COUNT
 from ...errors import InputError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError, unknown_name
 
 Indices = NDArray[np.integer]

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..._support.checks import positive, whole
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import AssemblyError, InputError, UnreachableError
 from ...model.axes import axis_labels, axis_names
 from ...model.scales import characteristic_length

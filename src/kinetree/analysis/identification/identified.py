@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..._support.lazy_names import picture
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ..loops.actuation import dofs
 from .alignment import Gains
 from .base_parameters import BaseParameters

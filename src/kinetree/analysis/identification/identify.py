@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ... import joints as joint_kinds
 from ..._support.checks import number, positive, real_array
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...dynamics.regressor import COUNT
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError
 
 SECONDS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "msec": 1e-3, "usec": 1e-6, "nsec": 1e-9, "nsecs": 1e-9, "nanosec": 1e-9,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..._support.checks import positive
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
 from ...runtime.compiled import CompiledMechanism

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import joints as joint_kinds
 from ..._support.checks import real_array
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ...model.parts import Body

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..._support.checks import positive, real_array, whole
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError, UnreachableError
 from ...model.flexible import modal_entries
 from ...model.mechanism import inputs_of

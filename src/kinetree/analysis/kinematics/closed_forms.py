@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...joints import kind
 from ...joints.protocol import ROTATION
 from ...model.mechanism import Mechanism

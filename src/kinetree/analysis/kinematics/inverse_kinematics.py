@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..._support.checks import generator, leading_shape, positive, whole
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import Advice, InputError, UnreachableError
 from ...model.axes import axis_labels
 from ...model.mechanism import Named, inputs_of

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._support.checks import real_array
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError
 from ...joints import draw_coordinates, kind
 from ...model.axes import axis_names

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._support.checks import real_array
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.build import is_long
 from ...errors import InputError, brief
 from ...model.mechanism import GROUND, parameter_arguments

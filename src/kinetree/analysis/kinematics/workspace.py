@@ -10,7 +10,7 @@ import numpy as np
 from ..._support.checks import generator, whole
 from ..._support.lazy_names import picture
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import AssemblyError
 from ...model.mechanism import Named, inputs_of
 from ...runtime.compiled import CompiledMechanism

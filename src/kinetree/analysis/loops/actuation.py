@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.loop_pattern import RANK, closing_pattern
 from ...dynamics.loop_loads import Ranks
 from ...errors import InputError

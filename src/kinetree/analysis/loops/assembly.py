@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._support.checks import generator
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.loop_pattern import random_coordinates
 from ...errors import InputError
 from ...joints import kind

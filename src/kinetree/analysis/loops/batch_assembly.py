@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import AssemblyError, InputError
 from ...model.axes import axis_labels
 from ...model.mechanism import Mechanism, Named, inputs_of

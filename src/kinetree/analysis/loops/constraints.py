@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError
 from ...model.mechanism import Mechanism, Named, parameter_sets, resolve_parts
 from ...model.scales import loop_units, rate_sizes

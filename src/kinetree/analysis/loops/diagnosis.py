@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ..joint_entries import some
 from .kinematics import Gap, millimetres_and_degrees
 

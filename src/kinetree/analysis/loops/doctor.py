@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import AssemblyError, InputError
 from ...model.axes import entries
 from ...model.mechanism import Named, parameter_sets

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError, unknown_name
 from ...model.axes import entries_of
 from ...model.mechanism import Named, inputs_of, parameter_arguments

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import Scalar, is_number, where
+from ...algebra.scalars import Numbers, Scalar, is_number, where
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import ClosedTree, is_long, tree_maker, with_forces

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import joints as joint_kinds
 from ... import loops as loop_kinds
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.loop_pattern import RANK
 from ...errors import Advice, AssemblyError, InputError
 from ...model.axes import axis_names

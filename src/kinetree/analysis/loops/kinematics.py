@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import loops as loop_kinds
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.loop_pattern import RANK, newton
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.loop_pattern import PlainLoops
 from ...errors import AssemblyError, InputError
 from ...model.axes import axis_labels, axis_names, entries

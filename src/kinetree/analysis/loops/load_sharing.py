@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import loops
-from ...algebra.arrays import Numbers
 from ...algebra.columns import Column, plain
+from ...algebra.scalars import Numbers
 from ...algebra.vectors import ZERO
 from ...compiler.ir.program import Program
 from ...compiler.ir.trace import Op

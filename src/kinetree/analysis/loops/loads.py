@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError, unknown_name
 from ...model.mechanism import Mechanism, Named, kept_with_mechanism, resolve_parts
 from ...model.parts import Placement

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import loops as loop_kinds
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import AssemblyError, InputError
 from ...model.mechanism import resolve_parts
 from ...runtime.compiled import CompiledMechanism

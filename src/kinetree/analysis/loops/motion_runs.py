@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...model.scales import coordinate_units
 from ...runtime.compiled import CompiledMechanism
 from .batch_assembly import Batch, Entries, batch_at, masks_of

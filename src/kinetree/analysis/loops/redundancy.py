@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.loop_pattern import leading_rows, random_coordinates
 from ...compiler.lower.sweeps import Tree
 from ...dynamics.closure import rows as equations_of

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._support.checks import leading_shape
-from ...algebra.arrays import Numbers
 from ...algebra.columns import Column, plain
+from ...algebra.scalars import Numbers
 from ...compiler.lower.loop_pattern import random_coordinates
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND, Placement

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.ir.program import Program
 from ...compiler.lower.build import is_long
 from ...compiler.lower.loop_pattern import PlainLoops, closing_pattern

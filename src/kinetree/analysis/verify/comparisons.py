@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import KinetreeError
 
 FACTOR = 20.0

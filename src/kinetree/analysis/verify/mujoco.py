@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...algebra.vectors import from_moments
 from ...joints import ROTATION, TRANSLATION, kind
 from ...model.mechanism import Mechanism, resolve_parts

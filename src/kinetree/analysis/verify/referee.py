@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._support.checks import generator
 from ..._support.progress import show_progress
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import AssemblyError, InputError, ModelError, unknown_name
 from ...formulations import denoc, lagrange, module_recursion, points, spatial_operators
 from ...formulations.closed_system import ClosedEquations, closed_equations

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...analysis.loops.driven_motion import nearest_motion
 from ...errors import AssemblyError, InputError, ModelError, unknown_name
 from ...experiments.forces_and_control import loops

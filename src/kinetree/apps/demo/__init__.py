@@ -10,7 +10,7 @@ from math import factorial, pi
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...loading import chain, load
 from ...model.axes import axis_names
 from ...model.parameters import plain_number

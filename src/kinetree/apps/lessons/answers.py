@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...dynamics import ALGORITHMS
 from ...model.axes import axis_labels
 from ...model.mechanism import resolve_parts

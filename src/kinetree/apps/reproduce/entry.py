@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import writing
 from ...model.mechanism import Mechanism
 from ...results.trajectory import Trajectory

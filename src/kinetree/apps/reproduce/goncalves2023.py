@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...analysis.cost import cost, generic_robot
 from ...formulations import denoc
 from ...formulations.charmie import ACTUATORS

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...formulations.charmie import ACTUATORS, SHARE, CharmieDynamics, inverse_dynamics
 from ...formulations.linear_actuators import Motion
 from ...loading import load

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...analysis.cost import Cost, cost, generic_robot
 from ...dynamics.forward import forward_dynamics
 from ...dynamics.inverse import inverse_dynamics

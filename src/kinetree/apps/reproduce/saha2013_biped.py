@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...algebra.vectors import from_moments, to_matrix, to_moments, to_vector
 from ...formulations import module_recursion
 from ...formulations.links import links

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...formulations.closed_system import closed_equations
 from ...loading import load
 from ...model.mechanism import resolve_parts

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import Scalar
+from ...algebra.scalars import Numbers, Scalar
 from ...formulations import spatial_operators
 from ...loading import load
 from ...results.trajectory import Trajectory

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...formulations import spatial_operators
 from ...loading import load
 from ...results.trajectory import Trajectory

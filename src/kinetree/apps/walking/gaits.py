@@ -10,8 +10,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike
 
 from ..._support.checks import number, positive, whole
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import Scalar
+from ...algebra.scalars import Numbers, Scalar
 from ...analysis.kinematics.pose_search import rotation_vectors
 from ...errors import InputError
 from ...simulation.acting.references.motions import Lists, as_time

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._support.checks import positive, whole
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import Scalar
+from ...algebra.scalars import Numbers, Scalar
 from ...errors import InputError
 from ...loading import load
 from ...model.contacts import Contact, Surface

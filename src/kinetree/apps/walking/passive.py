@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..._support.checks import number, positive, whole
 from ..._support.tables import Displayed
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import cos, where
+from ...algebra.scalars import Numbers, cos, where
 from ...errors import InputError
 from ...model import build_mechanism
 from ...model.mechanism import Mechanism

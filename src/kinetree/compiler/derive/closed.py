@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import Scalar, where
+from ...algebra.scalars import Numbers, Scalar, where
 from ...dynamics import closed
 from ...dynamics.products import inertia_product, inverse_inertia_product
 from ...model.mechanism import Mechanism, kept_with_mechanism

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..._support import VERSION
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...dynamics import ALGORITHMS
 from ...errors import InputError, ModelError
 from ...joints import draw_coordinates, kind

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...dynamics import closed, closure, kinematics
 from ...errors import ModelError
 from ...joints import kind

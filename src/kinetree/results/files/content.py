@@ -15,7 +15,7 @@ from zipfile import ZipFile, is_zipfile
 import numpy as np
 
 from ..._support import VERSION as PACKAGE_VERSION
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError, unknown_name
 from ...formats.toml import read_toml_text
 from ...formats.toml_writer import write_toml

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._support.atomic import replacing
 from ..._support.optional import optional
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError
 from .content import FORMAT, Content, refuse_large, refuse_packed, require_archive
 

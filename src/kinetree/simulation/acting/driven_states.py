@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...analysis.loops.kinematics import LoopKinematics
 from ...analysis.loops.tolerances import CLOSED
 from ...compiler.lower.loop_pattern import RANK

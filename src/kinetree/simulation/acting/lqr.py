@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..._support import tables
 from ..._support.checks import real_array, whole
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import Scalar
+from ...algebra.scalars import Numbers, Scalar
 from ...analysis.linearization import Linearization, discrete, linearize, matrix
 from ...errors import InputError, unknown_name
 from ...model.axes import entries

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ..._support.checks import positive, real_array
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import Scalar, absolute
+from ...algebra.scalars import Numbers, Scalar, absolute
 from ...compiler.ir.program import Array
 from ...dynamics.force_laws import SLIP_SPEED, SOFT
 from ...errors import InputError, argument, brief, unknown_name

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.contacts import answer_program, candidate_names
 from ...errors import InputError
 from ...model.contacts import ContactNumbers

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...model.mechanism import parameter_arguments
 from ..engines.engine import Progress, note_failures
 from ..engines.pieces import Carried

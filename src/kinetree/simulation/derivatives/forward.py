@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.ir.operations import Op
 from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel

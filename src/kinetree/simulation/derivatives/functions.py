@@ -14,8 +14,7 @@ from ..._support import optional
 from ..._support.checks import leading_shape, real_array
 from ..._support.progress import show_progress
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import Scalar
+from ...algebra.scalars import Numbers, Scalar
 from ...backends.autograd import Node, needs_gradient, record_node
 from ...backends.jax_products import called_back
 from ...backends.mirrored import parameter_argument

@@ -13,7 +13,7 @@ from ..._support.checks import real_array
 from ..._support.interruption import keep_in_interrupt
 from ..._support.progress import show_progress
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...analysis.linearization import matrix, refuse_singular_position
 from ...analysis.loops.doctor import doctor
 from ...compiler.lower.loop_pattern import RANK

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
-from ...algebra.scalars import Scalar
+from ...algebra.scalars import Numbers, Scalar
 from ...compiler.derive.jacobians import jvp, vjp
 from ...compiler.derive.recorded import Recorded, trace_inputs
 from ...compiler.ir.program import Array, Program

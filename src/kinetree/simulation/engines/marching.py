@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import joints as joint_kinds
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...compiler.lower.build import Request, is_long
 from ...errors import InputError
 from ...model.axes import quaternion_places

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...model.mechanism import parameter_arguments
 from ...runtime.cache import digest
 from ...runtime.native import native

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..._support.checks import positive, real_array
 from ..._support.lazy_names import picture
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import Advice, InputError, brief, unknown_name
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ..._support.checks import number
 from ..._support.lazy_names import picture
 from ..._support.optional import optional
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError, unknown_name
 from ..samplings import Scheme
 

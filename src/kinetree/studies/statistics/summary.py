@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..._support.checks import number, whole
 from ..._support.lazy_names import picture
 from ..._support.tables import Displayed, Table
-from ...algebra.arrays import Numbers
+from ...algebra.scalars import Numbers
 from ...errors import InputError, unknown_name
 from ...simulation.outcomes import Outcome
 from ..searching import Bounds, Choice, checked_bounds, violation

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 
 from ...compiler.ir.program import Array
+from ...compiler.lanes.form import Kernel
 from . import vector_math
 from .cache_lines import Request, arguments, begin_lines, finish, long_outputs, store_lines
 from .dense_rows import (
@@ -307,3 +308,24 @@ def reserve(t: Text, sizes: Mapping[str, int]) -> bool:
 def release(t: Text) -> None:
     """Write the release of memory that `reserve` took from the heap."""
     t.put("  call void @kt_free(ptr %workspace)")
+
+
+# --- The arguments of inner loops of kernels ---
+
+PARAMETERS = "(ptr %args, ptr %dims, ptr %steps, ptr %bad)"
+"""The parameters of an inner loop."""
+
+
+def write_arguments(kernel: Kernel, t: Text) -> None:
+    """Write the loads of counts, pointers and strides: first between samples, then of the core dimensions."""
+    t.put("  %n = load i64, ptr %dims", "  %last = sub i64 %n, 1")
+    if "t" in kernel.dimensions:
+        at = 1 + kernel.dimensions.index("t")
+        t.put(f"  %count = load i64, ptr {t.new(f'getelementptr i64, ptr %dims, i64 {at}')}")
+    at = len(kernel.arguments)
+    for k, a in enumerate(kernel.arguments):
+        t.put(f"  %p_{a.name} = load ptr, ptr {t.new(f'getelementptr ptr, ptr %args, i64 {k}')}")
+        t.put(f"  %s_{a.name} = load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {k}')}")
+        for d in range(len(a.shape)):
+            t.put(f"  %c_{a.name}_{d} = load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {at}')}")
+            at += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....algebra.arrays import Numbers
+from ....algebra.scalars import Numbers
 from ....errors import InputError, brief, unknown_name
 from ....exporting.acting import coordinates
 from ....page.ground import feet, floor_under, gravity_of

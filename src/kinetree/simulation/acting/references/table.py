@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....algebra.arrays import Numbers
-from ....algebra.scalars import Scalar
+from ....algebra.scalars import Numbers, Scalar
 from ....errors import InputError, ModelError, unknown_name
 from ....formats.fields import csv_cells, strict_float
 from ....formats.toml import file_text

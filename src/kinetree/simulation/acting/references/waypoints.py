@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...._support.checks import number, numbers, real_array, whole
-from ....algebra.arrays import Numbers
-from ....algebra.scalars import Scalar
+from ....algebra.scalars import Numbers, Scalar
 from ....errors import InputError, argument, brief
 from ...arguments import spread
 from .motions import NO_WAY, Lists, Profile, as_time
