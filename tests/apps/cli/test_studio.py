@@ -50,4 +50,4 @@ def test_roots_are_those_of_later_files(tmp_path, monkeypatch):
     command = ("studio", "--no-browser", "--folder", str(tmp_path), "--root", str(tmp_path))
     assert run(*command) == 0
     first, folder, port = asked[0]
-    assert first().mechanism.name == "stanford" and folder.packages == (tmp_path.resolve(),) and port is None
+    assert first().mechanism.name == "puma560" and folder.packages == (tmp_path.resolve(),) and port is None
