@@ -46,7 +46,53 @@ PROBLEM = ("b", "friction", "reach", "size", IMPULSE, GRIP, BOUND, BOUNCE, ARRIV
 """The arrays that are a problem beside W, as far as it has them."""
 
 
-class ConeSolver:
+class LaneSteps:
+    """Steps that improve impulses p in the lanes that are not solved, of all contacts or of two."""
+
+    k: Builder
+    p: Entries
+    tried: Block
+    busy: Block
+    stuck: Block
+    left: Block
+    returns: Returns
+
+    def evaluate(self) -> None:
+        """Write which lanes are not solved."""
+        raise NotImplementedError
+
+    def stick(self, program: str, problem: Block, count: int) -> None:
+        """Write steps in the stuck lanes as if none of `count` contacts slipped.
+
+        They end where the contacts that are closed are those of two steps before.
+        """
+        k, n = self.k, 3 * count
+        self.returns.start()
+        with k.repeat() as turn:
+            k.call(program, problem, self.tried)
+            stuck = self.stuck.value & (self.tried[n] < 0.5)
+            with k.loop(n) as i:
+                self.p[i] = stuck.where(self.tried[i], self.p[i])
+            self.evaluate()
+            again = stuck & self.busy.value & ~self.returns.found(self.p)
+            self.stuck.value, self.left.value = again, self.left.value - 1
+            turn.again = k.any(self.stuck.value) & (self.left.value > 0)
+
+    def until_solved(self, most: Value | int, better: Callable[[], None]) -> None:
+        """Write improvements in the lanes that are not solved, as long as there are any and at most so many."""
+        k = self.k
+        self.left.value = most
+
+        def unsolved() -> Value:
+            return k.any(self.busy.value) & (self.left.value > 0)
+
+        with k.whilst(unsolved):
+            better()
+            self.evaluate()
+            self.left.value = self.left.value - 1
+
+
+class ConeSolver(LaneSteps):
     """The memory and the statements that solve for the impulses of all contacts."""
 
     def __init__(
@@ -149,7 +195,7 @@ class ConeSolver:
         """Write the impulses of stuck lanes, from the equations of all contacts."""
         self.left.value = STICKING
         if self.straight:
-            self._stick()
+            self.stick("sticking", self.found, self.cone.most_contacts)
         else:
             self._stick_each()
         with self.k.when(self.k.any(self.busy.value)):
@@ -179,22 +225,8 @@ class ConeSolver:
             return found
         return [(x > expansion.lacked[i]).where(x, expansion.lacked[i]) for i, x in enumerate(found)]
 
-    def _stick(self) -> None:
-        """Write steps of Newton's method in the lanes in which no contact slips."""
-        k, n = self.k, self.cone.rows
-        self.returns.start()
-        with k.repeat() as turn:
-            k.call("sticking", self.found, self.tried)
-            stuck = self.stuck.value & (self.tried[n] < 0.5)
-            with k.loop(n) as i:
-                self.p[i] = stuck.where(self.tried[i], self.p[i])
-            self.evaluate()
-            again = stuck & self.busy.value & ~self.returns.found(self.p)
-            self.stuck.value, self.left.value = again, self.left.value - 1
-            turn.again = k.any(self.stuck.value) & (self.left.value > 0)
-
     def _stick_each(self) -> None:
-        """Write the same with loops over the contacts."""
+        """Write steps as if no contact slipped, with loops over the contacts."""
         k, cone = self.k, self.cone
         self.evaluate()
         self.stuck.value = self.stuck.value & self.busy.value
@@ -226,32 +258,19 @@ class ConeSolver:
             self.converge()
             with k.when((attempt > 0) & k.any(self.busy.value)):
                 self._approach()
-            self._until_solved(k.whole(k.choose(attempt, SWEEPS)), self.sweeps.sweep)
+            self.until_solved(k.whole(k.choose(attempt, SWEEPS)), self.sweeps.sweep)
 
     def converge(self) -> None:
         """Write steps of Newton's method in the lanes that are not solved."""
-        self._until_solved(self.k.constant(NEWTON, Kind.COUNT), self.improve)
+        self.until_solved(self.k.constant(NEWTON, Kind.COUNT), self.improve)
 
     def _approach(self) -> None:
         """Write proximal steps from the result of sweeps; the lanes that they do not solve are left as they are."""
         self.proximal.start()
         self.evaluate()
-        self._until_solved(self.k.constant(PROXIMAL, Kind.COUNT), lambda: self.proximal.step(self.evaluate))
+        self.until_solved(self.k.constant(PROXIMAL, Kind.COUNT), lambda: self.proximal.step(self.evaluate))
         self.proximal.end()
         self.evaluate()
-
-    def _until_solved(self, most: Value, better: Callable[[], None]) -> None:
-        """Write improvements in the lanes that are not solved, as long as there are any and at most so many."""
-        k = self.k
-        self.left.value = most
-
-        def unsolved() -> Value:
-            return k.any(self.busy.value) & (self.left.value > 0)
-
-        with k.whilst(unsolved):
-            better()
-            self.evaluate()
-            self.left.value = self.left.value - 1
 
     def evaluate(self) -> None:
         """Write all velocities, what is left of the equations, and which lanes are not solved."""
@@ -333,7 +352,7 @@ SLIDING = 8
 """The most steps of Newton's method for two contacts: four or five are usual."""
 
 
-class Pair:
+class Pair(LaneSteps):
     """The memory and the statements that solve for two contacts, as if all others were open and stayed so.
 
     Their impulses are inserted into the equations of all contacts afterwards. Lanes that have more contacts, or that
@@ -370,7 +389,8 @@ class Pair:
         with k.when(k.any(self.few.value)):
             with k.loop(3 * PAIR) as i:
                 self.before[i] = self.p[i]
-            self._stick()
+            self.stuck.value, self.left.value = self.few.value, STICKING
+            self.stick("pair_sticking", self.problem, PAIR)
             with k.when(k.any(self.busy.value)):
                 self._slide()
             with k.loop(self.cone.count) as c:
@@ -379,32 +399,13 @@ class Pair:
                     p = first.where(self.p[j], second.where(self.p[3 + j], zero))
                     self.cone.p[c * 3 + j] = self.few.value.where(p, self.cone.p[c * 3 + j])
 
-    def _stick(self) -> None:
-        """Write steps as if no contact slipped, until the contacts that are closed are those of two steps before."""
-        k, n = self.k, 3 * PAIR
-        self.stuck.value, self.left.value = self.few.value, STICKING
-        self.returns.start()
-        with k.repeat() as turn:
-            k.call("pair_sticking", self.problem, self.tried)
-            stuck = self.stuck.value & (self.tried[n] < 0.5)
-            with k.loop(n) as i:
-                self.p[i] = stuck.where(self.tried[i], self.p[i])
-            self._evaluate()
-            again = stuck & self.busy.value & ~self.returns.found(self.p)
-            self.stuck.value, self.left.value = again, self.left.value - 1
-            turn.again = k.any(self.stuck.value) & (self.left.value > 0)
-
     def _slide(self) -> None:
         """Write steps of Newton's method from the impulses of the last step."""
         k = self.k
         with k.loop(3 * PAIR) as i:
             self.p[i] = self.busy.value.where(self.before[i], self.p[i])
-        self.left.value = SLIDING
 
-        def unsolved() -> Value:
-            return k.any(self.busy.value) & (self.left.value > 0)
-
-        with k.whilst(unsolved):
+        def better() -> None:
             k.call("pair_newton", self.problem, self.tried)
             with k.loop(PAIR) as c:
                 most = self.reach[c] * self.size[0] * self.cone.bound
@@ -412,10 +413,10 @@ class Pair:
                     i = c * 3 + j
                     usable = self.busy.value & (abs(self.tried[i]) < most)
                     self.p[i] = usable.where(self.tried[i], self.p[i])
-            self._evaluate()
-            self.left.value = self.left.value - 1
 
-    def _evaluate(self) -> None:
+        self.until_solved(SLIDING, better)
+
+    def evaluate(self) -> None:
         """Write which lanes are not solved."""
         self.k.call("pair_residual", self.problem, self.felt)
         solved = (self.felt[0] <= self.accepted) & (self.felt[1] <= self.accepted)
