@@ -153,8 +153,8 @@ def test_errors_on_a_gpu(torch):
         kt.env("Pendulum", 2, device="cuda", precision="half")
     with pytest.raises(KinetreeError, match="on a GPU give a number, and neither threads"):
         kt.env("Pendulum", device="cuda")
-    with pytest.raises(KinetreeError, match="environments on the CPU have float64"):
-        kt.env("Pendulum", 2, precision="float32")
+    with pytest.raises(KinetreeError, match="no precision 'double'"):
+        kt.env("Pendulum", 2, precision="double")
     with pytest.raises(KinetreeError, match="the device is 'gpu'; expected 'cpu', 'cuda'"):
         kt.env("Pendulum", 2, device="gpu")
     with pytest.raises(KinetreeError, match="learners that take dones need 'same_step'"):

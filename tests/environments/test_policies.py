@@ -15,7 +15,7 @@ from c_compiler import called, library, needs_compiler
 from kinetree.environments import policies
 from kinetree.environments.policies import Policy, PolicyControl, simulate_task
 from kinetree.environments.tasks import Continuous, Dynamics, Task
-from kinetree.environments.vector import Batch, named_task
+from kinetree.environments.vector import PRECISIONS, Batch, named_task
 from kinetree.errors import KinetreeError
 from same_bits import assert_same_bits
 from tolerance import assert_close
@@ -94,9 +94,10 @@ def test_a_quadruped_under_a_policy_by_events_and_by_time_steps():
 
 
 @pytest.mark.slow
-def test_the_trained_quadruped_walks():
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_trained_quadruped_walks(precision):
     """Play the policy of the examples with random commands: nobody falls, and velocities are those commanded."""
-    batch = Batch(named_task("Quadruped"), 32, "disabled")
+    batch = Batch(named_task("Quadruped"), 32, "disabled", precision=precision)
     policy, observation = Policy.read(EXAMPLES / "quadruped_policy.npz"), batch.reset(11)
     speeds = []
     for k in range(400):

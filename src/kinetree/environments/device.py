@@ -18,7 +18,7 @@ from ..targets import ptx
 from .kernels import MODES, WORDS, Compilable, begin_kernel, step_kernel
 from .spaces import spaces_of
 from .tasks import Continuous, Task
-from .vector import seeded_words, seeds_of
+from .vector import PRECISIONS, seeded_words, seeds_of
 
 if TYPE_CHECKING:
     from ..targets.ptx.driver import Device
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 TORCH = Torch()
 """How tensors are described, and which stream they use."""
-
-PRECISIONS = ("float32", "float64")
-"""The precisions of the motion; observations are float32 in both, or float64 with the second."""
 
 SPARE = 0.95
 """The part of the free memory of a GPU that environments may take."""

@@ -98,9 +98,15 @@ def gymnasium_classes() -> tuple[type, type]:
     class Environment(gymnasium.Env):
         """One environment of a task; `batch` has its state."""
 
-        def __init__(self, task: Task, dtype: DTypeLike = np.float32, render_mode: str | None = None) -> None:
+        def __init__(
+            self,
+            task: Task,
+            dtype: DTypeLike = np.float32,
+            render_mode: str | None = None,
+            precision: str = "float64",
+        ) -> None:
             """Make the spaces."""
-            self.batch, self._dtype = Batch(task, 1, "disabled"), np.dtype(dtype)
+            self.batch, self._dtype = Batch(task, 1, "disabled", precision=precision), np.dtype(dtype)
             self.metadata = _shown(self.batch)
             self.render_mode = _render_mode(self.batch, render_mode)
             self.observation_space, self.action_space = spaces_of(self.batch, dtype)

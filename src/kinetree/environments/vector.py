@@ -53,35 +53,46 @@ def seeds_of(seed: ArrayLike | None, n: int) -> np.ndarray:
     return found.astype(np.uint64)
 
 
+PRECISIONS = ("float32", "float64")
+"""The precisions of the motion, on the CPU and on a GPU."""
+
+
 @lru_cache(maxsize=16)
-def _compiled(task: Task) -> Compilable:
-    return Compilable(task)
+def _compiled(task: Task, precision: str) -> Compilable:
+    return Compilable(task, precision)
 
 
 class Batch:
     """Environments of a task in one native call for a step, on arrays of NumPy, without any other package.
 
-    `lost` is the number of episodes that ended because a state, an observation or a reward was not finite.
+    `precision` is that of the motion and of all arrays. `lost` is the number of episodes that ended because a state, an observation or a reward was not finite.
     """
 
-    def __init__(self, task: Task, num_envs: int, mode: str = "next_step", threads: int = 1) -> None:
+    def __init__(
+        self, task: Task, num_envs: int, mode: str = "next_step", threads: int = 1, *, precision: str = "float64"
+    ) -> None:
         """Compile a task, or read its code from the cache."""
         if not isinstance(task, Task):
             raise InputError(f"task is {brief(task)}; give a kt.Task, or the name of one: {', '.join(names())}")
         if mode not in MODES:
             raise unknown_name("autoreset mode", str(mode), MODES)
-        self.task, self.num_envs, self.mode = task, whole(num_envs, "num_envs"), mode
+        if precision not in PRECISIONS:
+            raise unknown_name("precision", str(precision), PRECISIONS)
+        self.task, self.num_envs, self.mode, self.precision = task, whole(num_envs, "num_envs"), mode, precision
         self.threads, self.lost = threads, 0
-        self.made = _compiled(task)
-        self._step, self._begin = KernelFunction(step_kernel(self.made, mode)), KernelFunction(begin_kernel(self.made))
-        n, o = self.num_envs, self.made.observed
-        _refuse_too_many(n, self.made.width + WORDS + 2 * o + 8 + task.actions.size)
-        self._rows, self._words = np.zeros((n, self.made.width)), np.zeros((n, WORDS))
-        self._final = np.zeros((n, o))
-        self._ends, self._reward = np.zeros((2, n)), np.zeros(n)
-        self._terms = np.zeros((n, len(self.made.finish[1])))
+        self.made = made = _compiled(task, precision)
+        self._step, self._begin = (KernelFunction(x, precision) for x in (step_kernel(made, mode), begin_kernel(made)))
+        n, o = self.num_envs, made.observed
+        _refuse_too_many(n, np.dtype(precision).itemsize * (made.width + 2 * o + 8 + task.actions.size) + 8 * WORDS)
+        self._rows, self._words = self._zeros(n, made.width), np.zeros((n, WORDS))
+        self._final = self._zeros(n, o)
+        self._ends, self._reward = self._zeros(2, n), self._zeros(n)
+        self._terms = self._zeros(n, len(made.finish[1]))
         self._begun = False
         self._pictures: dict[tuple, Pictures] = {}
+
+    def _zeros(self, *shape: int) -> np.ndarray:
+        return np.zeros(shape, self.precision)
 
     @property
     def q(self) -> np.ndarray:
@@ -135,18 +146,18 @@ class Batch:
         `state` has q and qd of the environments instead of those that are drawn.
         """
         n = self.num_envs
-        begins = np.ones(n) if mask is None else _mask(mask, n).astype(float)
+        begins = self._zeros(n) + 1.0 if mask is None else _mask(mask, n).astype(self.precision)
         chosen = begins > 0.5
         if seed is not None or not self._begun:
             words = seeded_words(seeds_of(seed, n))
             some = chosen if self._begun else slice(None)
             self._words[some] = words[some]
         self._begun = True
-        observation = np.empty((n, self.made.observed))
+        observation = self._zeros(n, self.made.observed)
         self._run(self._begin, (begins,), (self._rows, self._words, observation))
         if state is not None:
             self._place(state, chosen)
-            self._run(self._begin, (np.zeros(n),), (self._rows, self._words, observation))
+            self._run(self._begin, (self._zeros(n),), (self._rows, self._words, observation))
         return observation
 
     def _place(self, state: Mapping, chosen: np.ndarray) -> None:
@@ -171,7 +182,9 @@ class Batch:
         if not self._begun:
             raise InputError("call reset before step")
         given = self._actions(actions)
-        observation, self._reward = np.empty((self.num_envs, self.made.observed)), np.empty(self.num_envs)
+        n = self.num_envs
+        observation = np.empty((n, self.made.observed), self.precision)
+        self._reward = np.empty(n, self.precision)
         out = (self._rows, self._words, observation, self._reward, *self._ends)
         out += (self._terms,) if self._terms.shape[1] > 1 else ()
         out += (self._final,) if self.mode == "same_step" else ()
@@ -264,7 +277,7 @@ class Batch:
         if isinstance(a, Discrete) and found.size and (found.min() < 0 or found.max() >= a.count):
             bad = int(np.flatnonzero((found < 0) | (found >= a.count))[0])
             raise InputError(f"actions[{bad}] is {found[bad]}; {self.task.name} takes 0 to {a.count - 1}")
-        return found.astype(float)
+        return found.astype(self.precision)
 
     def _run(self, function: KernelFunction, given: tuple, out: tuple) -> None:
         with np.errstate(all="ignore"):  # environments that are not finite are counted
@@ -278,14 +291,14 @@ def _mask(mask: ArrayLike, n: int) -> np.ndarray:
     return found
 
 
-def _refuse_too_many(n: int, numbers: int) -> None:
-    """Raise InputError for environments that do not fit into the memory of the machine."""
-    needed = 8.0 * n * numbers
+def _refuse_too_many(n: int, each: int) -> None:
+    """Raise InputError for environments of so many bytes that do not fit into the memory of the machine."""
+    needed = float(n * each)
     most = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) if hasattr(os, "sysconf") else 2.0**62
     if needed > most:
         raise InputError(
             f"num_envs is {n}: they take {needed / 2**30:.3g} GiB, and this machine has {most / 2**30:.3g} GiB; give "
-            f"at most {int(most / (8 * numbers))}"
+            f"at most {int(most / each)}"
         )
 
 
@@ -311,8 +324,9 @@ def env(
     cores), otherwise a single gymnasium.Env. `autoreset` is "next_step", "same_step" or "disabled"; `dtype` is that of
     observations. With `render_mode="rgb_array"`, `render()` returns pictures. `.batch` has the states.
 
-    With `device="cuda"`, it is a DeviceBatch, whose states, actions and results are tensors of torch on that GPU, and
-    `precision` that of its motion, "float32" or "float64".
+    `precision` is that of the motion, "float32" or "float64", which is usual on the CPU. With `device="cuda"`, it is a
+    DeviceBatch, whose states, actions and results are tensors of torch on that GPU, and whose motion is usually
+    computed in float32.
     """
     found = named_task(task) if isinstance(task, str) else task
     if device != "cpu":
@@ -322,14 +336,13 @@ def env(
             raise InputError(f"num_envs is {num_envs}; on a GPU give a number, and neither threads nor render_mode")
         kind = {"dtype": np.dtype(dtype).name, "precision": precision or "float32"}
         return DeviceBatch(found, num_envs, autoreset, device, **kind)
-    if precision not in (None, "float64"):
-        raise InputError(f"precision is {brief(precision)}; environments on the CPU have float64")
+    kind = {"precision": precision or "float64"}
     from .spaces import gymnasium_classes
 
     vector, single = gymnasium_classes()
     if num_envs is None:
-        return single(found, dtype, render_mode)
-    return vector(Batch(found, num_envs, autoreset, threads), dtype, render_mode)
+        return single(found, dtype, render_mode, **kind)
+    return vector(Batch(found, num_envs, autoreset, threads, **kind), dtype, render_mode)
 
 
 def names() -> list[str]:

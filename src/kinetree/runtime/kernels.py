@@ -28,21 +28,22 @@ class Precision:
 
 
 class KernelFunction:
-    """A kernel of float64 numbers as a function of its inputs, without an axis of times.
+    """A kernel in a precision as a function of its inputs, without an axis of times.
 
     It has the attributes of a `Function` that errors, threads and direct calls need. A direct call computes the samples
     again if NumPy has to report an error, so that only kernels without changes in place take it.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, dtype: str = "float64") -> None:
         """Load the code of a kernel, or compile it, and register it with NumPy."""
-        self.unit, self.name, self.request = kernel, kernel.name, Precision(kernel.name)
+        self.unit, self.name, self.request = kernel, kernel.name, Precision(kernel.name, dtype)
         arrays = [Array(a.name, tuple(int(n) for n in a.shape)) for a in kernel.arguments]
         self.inputs, self.outputs = arrays[: kernel.arity[0]], arrays[kernel.arity[0] :]
         self.counts = (ctypes.c_int64 * 2)()
-        code = load_code(digest(kernel.hash, "float64", target().fingerprint()), lambda: kernel, "float64")
+        self.dtypes = [a.type or dtype for a in kernel.arguments]
+        code = load_code(digest(kernel.hash, dtype, target().fingerprint()), lambda: kernel, dtype)
         address, signature = code.find("kernel"), kernel.signature
-        self.gufunc = register(address, self.counts, kernel.name, signature, signature, kernel.arity, "float64", code)
+        self.gufunc = register(address, self.counts, kernel.name, signature, signature, kernel.arity, self.dtypes, code)
         self.kernel = NativeKernel(tuple(self.inputs), tuple(self.outputs), address, self.counts, code)
         self.shares: dict[int, Shared] = {}
 
@@ -81,7 +82,7 @@ class KernelFunction:
         if threads > THREADS.size or threads not in self.shares:
             THREADS.start(threads)
             this: Any = self
-            self.shares[threads] = self.shares.get(threads) or Shared(this, threads)
+            self.shares[threads] = self.shares.get(threads) or Shared(this, threads, self.dtypes)
         return self.shares[threads].once
 
     def direct(

@@ -125,8 +125,8 @@ def share_on_threads(function: Function, threads: int) -> Callable[..., Any]:
 class Shared:
     """A function on a number of threads, for all arguments that its gufunc takes."""
 
-    def __init__(self, function: Function, threads: int) -> None:
-        """Register the loop that shares samples; `function.gufunc` is native."""
+    def __init__(self, function: Function, threads: int, dtypes: Sequence[str] = ()) -> None:
+        """Register the loop that shares samples; `function.gufunc` is native, with `dtypes` if it has several."""
         self.function = function
         self._cores = [a.shape for a in (*function.inputs, *function.outputs)]
         self._sweep = sweep()
@@ -147,7 +147,7 @@ class Shared:
             "",
             core_signature(*arrays),
             arity,
-            self._dtype.name,
+            dtypes or [self._dtype.name],
             (function.gufunc, code()),
         )
 

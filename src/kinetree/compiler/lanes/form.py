@@ -189,7 +189,7 @@ class Argument:
     """An array of the caller: its shape per sample, with "t" for the axis of times.
 
     Of a `shared` array, only the first sample is read. Outputs are written by `Put` only. `type` is that of the entries
-    in memory, one of TYPES, where it is not the precision of the kernel; on the CPU, kernels have arrays of one type.
+    in memory, one of TYPES, where it is not the precision of the kernel; on the CPU, kernels have arrays of numbers.
     """
 
     name: str
