@@ -11,7 +11,7 @@ from scipy import stats
 
 import kinetree as kt
 from assembler import assembled, needs_ptxas
-from everyday import only, without
+from everyday import only
 from kinetree.environments import kernels, robots, vector, walkers
 from kinetree.environments.robots import TASKS
 from kinetree.environments.tasks import Continuous, Discrete, Dynamics, Equations, Task

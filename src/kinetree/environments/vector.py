@@ -65,7 +65,8 @@ def _compiled(task: Task, precision: str) -> Compilable:
 class Batch:
     """Environments of a task in one native call for a step, on arrays of NumPy, without any other package.
 
-    `precision` is that of the motion and of all arrays. `lost` is the number of episodes that ended because a state, an observation or a reward was not finite.
+    `precision` is that of the motion and of all arrays. `lost` is the number of episodes that ended because a state, an
+    observation or a reward was not finite.
     """
 
     def __init__(
