@@ -282,3 +282,40 @@ def test_a_mode_that_does_not_suit_gives_its_reason(chromium, tmp_path, name, re
             assert reason in page.inner_text(".message")
         assert page.evaluate("kinetree.store.get('mode')") != "Torques"
         assert page.locator(".modes [aria-pressed=true]").count() == 1
+        order = page.locator(".modes button").all_inner_texts()
+        assert order[order.index("Motion") : order.index("Simulate") + 1] == ["Motion", "Torques", "Simulate"]
+
+
+def test_every_mode_begins_with_its_own_charts(page):
+    """Open modes one after the other: each shows its first chart, until a chart is chosen that both have."""
+    chosen = "kinetree.plots.chosen[0]"
+    first = {"Motion": "position", "Torques": "torque", "Simulate": "position"}
+    for name, title in first.items():
+        mode(page, name)
+        assert page.evaluate(chosen) == title, name
+    page.locator(".plots .tabs button", has_text="velocity").click()
+    for name in first:
+        mode(page, name)
+        assert page.evaluate(chosen) == "velocity", name
+
+
+def test_a_motion_without_inertia_tells_why_it_stops(page):
+    """Take the inertia of the last link away: the player names the cause, and the recursion where it divides by 0."""
+    page.evaluate("""() => {
+        const table = kinetree.store.get("table");
+        const empty = { mass: 0, com: [0, 0, 0], inertia: [0, 0, 0, 0, 0, 0] };
+        kinetree.table.change({ ...table, rows: table.rows.map((row, k) => (k ? { ...row, ...empty } : row)) }, "");
+    }""")
+    mode(page, "Simulate")
+    page.keyboard.press("Space")
+    until(page, "!kinetree.store.get('playing')")
+    assert page.inner_text(".message").startswith("No step is possible from here: every joint needs inertia to move")
+    mode(page, "Understand")
+    assert page.locator(".working .missing").count() == 0  # inverse dynamics needs no inertia
+    page.get_by_role("button", name="forward", exact=True).click()
+    assert "no body beyond its joint has the mass or inertia" in page.inner_text(".working .missing")
+    mode(page, "Simulate")
+    page.evaluate("kinetree.table.change(kinetree.table.first, '')")
+    page.get_by_role("button", name="Restart").click()
+    page.get_by_role("button", name="one step forward", exact=True).click()
+    assert page.evaluate("kinetree.player.end") > 0 and page.inner_text(".message") == ""

@@ -154,3 +154,14 @@ def test_teach_opens_with_sliders(chromium, tmp_path, arm):
         typed(page, "joint3", "-25")
         q = np.array([*Q[:2], np.radians(-25), *Q[3:]])
         assert_close(shown(page, ".pose .matrix td").reshape(3, 4), arm.pose(q, "link6")[:3], 1e-12, "pose")
+
+
+def test_the_handle_is_in_the_picture(chromium, tmp_path):
+    """Open a four-bar whose frame is at the edge of it: all three arrows of the handle can be reached."""
+    bars = kt.load("four_bar")
+    for size in ((1280, 720), (390, 844)):
+        with opened(chromium, bars.page().save(tmp_path / "bars.html"), after="#mode=Move", size=size) as page:
+            box = page.locator(".stage").bounding_box()
+            for place in page.evaluate("kinetree.part.layer().places"):
+                x, y = projected(page, place)
+                assert box["x"] < x < box["x"] + box["width"] and box["y"] < y < box["y"] + box["height"], size

@@ -228,7 +228,7 @@ def test_a_loop_is_cut_elsewhere(chromium, tmp_path):
         centers = "Array.from(kinetree.kernel.call('center_of_mass', { q: kinetree.store.get('q') }))"
         before = page.evaluate(centers)
         page.get_by_label("joint to cut instead of pin", exact=True).select_option("output")
-        page.get_by_role("button", name="Cut here", exact=True).click()
+        page.get_by_role("button", name="Cut", exact=True).click()
         until(page, "kinetree.model.loops[0].name === 'output'")
         until(page, TURNED)
         assert page.evaluate("kinetree.store.get('mode')") == "Loops"

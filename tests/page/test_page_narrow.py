@@ -22,17 +22,27 @@ ALPHA = """() => {
     return box.getBoundingClientRect().right <= panel.getBoundingClientRect().right;
 }"""
 
+CLIPPED = """() => [...document.querySelectorAll("header button, .left button, .plots button, .player button")]
+    .filter((x) => x.checkVisibility() && x.textContent && x.scrollWidth > x.clientWidth + 1)
+    .map((x) => x.textContent)"""
+"""Buttons that are narrower than their text."""
+
 
 @pytest.mark.parametrize("width", [390, 800, 920, 1100])
 def test_no_control_is_cut_off(width, tmp_path):
-    """Open all modes in a narrow window, and find every button, number and unit inside its panel."""
+    """Open all modes in a narrow window: every button, number and unit is inside its panel, and holds its text."""
     path = tmp_path / "arm.html"
     kt.load("stanford").page(path)
     with browser() as chromium, opened(chromium, path, size=(width, 900)) as page:
-        for mode in ("Build", "Move", "Torques", "Simulate", "Understand"):
+        for mode in ("Build", "Move", "Transform", "Motion", "Torques", "Simulate", "Understand"):
             page.get_by_role("button", name=mode, exact=True).click()
             assert page.evaluate(CUT) == [], mode
+            assert page.evaluate(CLIPPED) == [], mode
             assert mode != "Build" or page.evaluate(ALPHA)
+            if width < 900:
+                page.evaluate("document.querySelectorAll('.phone button')[1].click()")
+                assert page.evaluate(CLIPPED) == [], f"plots of {mode}"
+                page.evaluate("document.querySelectorAll('.phone button')[0].click()")
 
 
 WHOLE = """() => [...document.querySelectorAll(".left .control .name, .bodies .pick span")]
@@ -57,3 +67,25 @@ def test_long_names_are_whole(tmp_path):
                 found = page.evaluate(WHOLE)
                 assert set(names) <= {name for name, _ in found}
                 assert [name for name, is_cut in found if is_cut] == [], width
+
+
+ENDS = """() => [...document.querySelectorAll(".left .slide")].filter((x) => x.checkVisibility()).map((x) => {
+    const [low, track, high] = [...x.children].map((part) => part.getBoundingClientRect());
+    return low.right <= track.left && track.right <= high.left
+        && high.right <= document.querySelector(".left > *").getBoundingClientRect().right + 0.5;
+})"""
+WIDER = """() => [".left", ".left .peaks"].map((x) => document.querySelector(x)).filter((x) => x)
+    .map((x) => x.scrollWidth - x.clientWidth)"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_numbers_and_names_fit_the_panel(width, tmp_path):
+    """Open a flexible arm: the ends of its sliders are beside them, and its table of peaks is inside the panel."""
+    path = tmp_path / "arm.html"
+    kt.load("flexible_arm").page(path)
+    with browser() as chromium, opened(chromium, path, size=(width, 720)) as page:
+        for mode in ("Move", "Torques", "Simulate"):
+            page.get_by_role("button", name=mode, exact=True).click()
+            ends = page.evaluate(ENDS)
+            assert all(ends) and (ends or mode == "Torques"), mode
+            assert max(page.evaluate(WIDER)) <= 0, mode

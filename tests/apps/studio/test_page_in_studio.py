@@ -34,9 +34,13 @@ def test_a_mechanism_is_chosen_from_the_library(studio):
     """Open the dialog, search over all that can be opened, choose a card; the address opens the same one again."""
     chromium, address = studio
     with served(chromium, address) as page:
+        page.set_viewport_size({"width": 390, "height": 844})
         page.keyboard.press("Control+o")
         page.wait_for_selector(".card")
         page.wait_for_selector(".lessonrow")
+        box = page.locator("dialog").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390  # whole on a phone
+        page.set_viewport_size({"width": 1280, "height": 800})
         search = page.get_by_label("search mechanisms, lessons and files")
         search.fill("nothing of this kind")
         assert 'Nothing here has "nothing of this kind"' in page.inner_text("dialog")

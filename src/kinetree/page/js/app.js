@@ -351,23 +351,16 @@ function buildModes(app, layout) {
   );
   app.panels = offered;
   const built = new Map();
-  const buttons = offered.map((panel) =>
-    el("button", {
-      type: "button",
-      text: panel.name,
-      title: `${panel.title} (${panel.key})`,
-      onclick: () => store.set({ mode: panel.name }),
-    }),
-  );
-  for (const panel of PANELS) {
-    const reason = kernel && !offered.includes(panel) && panel.reason?.(app);
-    if (!reason) continue;
+  const buttons = PANELS.flatMap((panel) => {
+    const button = (title, attributes) => el("button", { type: "button", text: panel.name, title, ...attributes });
+    if (offered.includes(panel))
+      return button(`${panel.title} (${panel.key})`, { onclick: () => store.set({ mode: panel.name }) });
+    const reason = kernel && panel.reason?.(app);
+    if (!reason) return [];
     const explain = () => app.say(reason, { calm: true });
-    const attributes = { type: "button", text: panel.name, title: reason, "aria-disabled": "true", onclick: explain };
-    const after = offered.findIndex((other) => PANELS.indexOf(other) > PANELS.indexOf(panel));
-    buttons.splice(after < 0 ? buttons.length : after, 0, el("button", attributes));
     app.keys.add(panel.key, `why there is no mode ${panel.name} here`, explain);
-  }
+    return button(reason, { "aria-disabled": "true", onclick: explain });
+  });
   layout.modes.append(...buttons);
   function choose() {
     const panel = offered.find((p) => p.name === store.get("mode"));

@@ -21,10 +21,11 @@ export class Framing {
     this.before = performance.now(); // [ms] when it moved last
   }
 
-  // Corners of the boxes of all bodies and rods: they enclose what is drawn.
+  // Corners of the boxes of all bodies and rods, and places of layers: they enclose what is drawn.
   extent(scene) {
     return bodyItems(this.stage, scene)
       .flatMap(({ matrix, first, count }) => this.box(first, count).map((p) => transform(matrix, p)))
+      .concat((scene.layers || []).flatMap((layer) => layer.places || []))
       .filter((p) => p.every(Number.isFinite));
   }
 

@@ -54,13 +54,13 @@ export function buildHandle(app, { on, pose, moved }) {
       const here = origin();
       const r = 0.016 * size;
       const marks = [{ solid: "ball", matrix: ballMatrix(here, r), color: stage.palette.accent.slice(0, 3) }];
-      for (let k = 0; k < 3; k++) {
-        const tip = add(here, scale(LONG * size, axis(k)));
+      const places = [0, 1, 2].map((k) => add(here, scale(LONG * size, axis(k))));
+      for (const [k, tip] of places.entries()) {
         const neck = add(here, scale(0.75 * LONG * size, axis(k)));
         marks.push({ solid: "rod", matrix: rodMatrix(here, neck, 0.004 * size), color: COLORS[k] });
         marks.push({ solid: "cone", matrix: rodMatrix(neck, tip, 0.013 * size), color: COLORS[k] });
       }
-      return { marks };
+      return { marks, places };
     },
   };
 }

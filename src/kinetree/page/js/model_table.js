@@ -2,7 +2,7 @@
 // body.
 
 import { numberControl } from "./controls.js";
-import { el } from "./elements.js";
+import { breakable, el } from "./elements.js";
 import { adaptedMasses, ANGLES, GEOMETRY, faultOf } from "./table.js";
 import { massFrameOf } from "./names.js";
 import { neat, shownUnit } from "./units.js";
@@ -77,13 +77,11 @@ export function buildLines(app, { choose, edit, editPart }) {
       const head = el(
         "th",
         { scope: "row" },
-        el("button", {
-          type: "button",
-          class: "pick",
-          text: row.name,
-          title: `the numbers of ${row.name}`,
-          onclick: () => choose(i),
-        }),
+        el(
+          "button",
+          { type: "button", class: "pick", title: `the numbers of ${row.name}`, onclick: () => choose(i) },
+          breakable(row.name),
+        ),
       );
       const kind = { text: SHORT[row.joint] || row.joint, title: `${row.joint} joint` };
       if (row.placed)

@@ -52,6 +52,7 @@ export class Plots {
     this.hover = null;
     this.off = new Set();
     this.chosen = [];
+    this.usual = []; // titles of the charts that are shown where the reader has not chosen others
     this.more = () => []; // charts of every mode
     this.refresh = oncePerFrame(() => this.draw());
     this.bar = el("div", { class: "plotbar" });
@@ -90,14 +91,15 @@ export class Plots {
 
   show(given) {
     const charts = [...given, ...this.more()];
+    const isUsual = String(this.chosen) === String(this.usual);
     this.given = given;
     this.charts = charts;
+    this.usual = charts
+      .filter((c, k) => !k || (c.group && c.group === charts[0].group) || (k === 1 && this.isWide))
+      .slice(0, 2)
+      .map((c) => c.title);
     this.chosen = this.chosen.filter((title) => charts.some((c) => c.title === title));
-    if (!this.chosen.length)
-      this.chosen = charts
-        .filter((c, k) => !k || (c.group && c.group === charts[0].group) || (k === 1 && this.isWide))
-        .slice(0, 2)
-        .map((c) => c.title);
+    if (isUsual || !this.chosen.length) this.chosen = this.usual;
     this.tabs.replaceChildren(
       ...charts.map((chart) =>
         el("button", {

@@ -153,7 +153,10 @@ export class Recording extends Motion {
     } else good = kernel.advance(state, FRAME / count, count, live);
     state.t = goal;
     if (!good) {
-      this.ended = "The numbers left the finite range. Take a shorter step or softer drives.";
+      this.ended =
+        this.count > 1
+          ? "The numbers left the finite range. Take a shorter step or softer drives."
+          : "No step is possible from here: every joint needs inertia to move, and drives that suit the time step.";
       this.extend = undefined;
     }
     return good;

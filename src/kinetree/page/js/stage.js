@@ -1,8 +1,8 @@
 // The stage: the mechanism in three dimensions. `compose` returns what is to be drawn, as a scene:
 //   { matrices: one per body, show: { names, axes, ... }, hidden: Set of bodies, picked: body or -1, isPlaying,
 //     trails: lines as trails.js makes them, arrows: [{ name, group, unit, origin, vector, length }], layers: [...] }
-// A layer is what a panel adds: { items, lines, over, marks, labels, arrows }, each a list and each optional; with
-// `faded`, an alpha, bodies fade behind it.
+// A layer is what a panel adds: { items, lines, over, marks, labels, arrows, places }, each a list and each optional;
+// with `faded`, an alpha, bodies fade behind it; `places` are points that stay in the picture.
 //   item: { matrix, solid: "rod" | "cone" | "ball", color, alpha }
 //   line: { points, strip, color, width, fades, fits }: one that `fades` is clear at its first point, and what the view
 //         is fitted to has the lines that `fits` too

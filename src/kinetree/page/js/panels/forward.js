@@ -258,7 +258,7 @@ export const panel = {
       if (motion && store.get("mode") === panel.name) begin();
       else isStale = Boolean(motion); // numbers were changed in another mode
     });
-    store.on(["time"], () => {
+    store.on(["time", "playing"], () => {
       if (!isShown()) return;
       if (motion.ended) {
         app.say(motion.ended);

@@ -3,7 +3,7 @@
 
 import { byUnit, motionCharts } from "../charts.js";
 import { numberControl } from "../controls.js";
-import { el, section, toggle } from "../elements.js";
+import { breakable, el, section, toggle } from "../elements.js";
 import { python, toml } from "../inverse_text.js";
 import { planOf, reasonOf } from "../motion_plan.js";
 import { buildMotionTable } from "../motion_table.js";
@@ -181,7 +181,7 @@ function peakTable({ model }, { samples, torques }) {
     return el(
       "tr",
       { class: over ? "over" : "" },
-      el("th", { scope: "row", text: names[k], title: v.label }),
+      el("th", { scope: "row", title: v.label }, breakable(names[k])),
       el("td", { text: short(values[at]), "data-value": String(values[at]) }),
       el("td", { text: samples[at].t.toFixed(2) }),
       el("td", { text: short(rms), "data-value": String(rms) }),

@@ -199,7 +199,7 @@ export const panel = {
             ],
           });
         return Object.fromEntries(
-          ["items", "lines", "marks", "labels"].map((name) => [name, kept.flatMap((x) => x[name] || [])]),
+          ["items", "lines", "marks", "labels", "places"].map((name) => [name, kept.flatMap((x) => x[name] || [])]),
         );
       },
       python: () => python(app, frame()),

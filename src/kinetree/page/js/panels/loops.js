@@ -232,7 +232,7 @@ function otherCuts(app) {
     );
     const go = el("button", {
       type: "button",
-      text: "Cut here",
+      text: "Cut",
       title: `cut this joint instead of ${x.name}`,
       onclick: () => cutAt(x.name, pick.value),
     });

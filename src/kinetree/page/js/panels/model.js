@@ -287,7 +287,7 @@ function buildChecks(app) {
     list.replaceChildren(...notes.filter(({ level }) => !MINOR.has(level)).map(line));
     others.hidden = !minor.length;
     others.replaceChildren(
-      el("summary", { text: `${minor.length} more on what was read, changed and left out` }),
+      el("summary", { text: `What was read, changed and left out (${minor.length})` }),
       el("ul", {}, minor.map(line)),
     );
   };

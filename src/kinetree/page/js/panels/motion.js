@@ -40,7 +40,7 @@ export const panel = {
       ),
       el("p", {
         class: "hint",
-        text: "The mode Torques has the torques of this motion, and curves, beside the charts, all other quantities.",
+        text: "The mode Torques shows the torques of this motion; Curves, above the chart, plots any other quantity.",
       }),
     );
     // The pose stays, unless the motion is to be shown at an end of it that was changed: "start" or "end".

@@ -22,6 +22,8 @@ const PAUSE = 900; // [ms] between two steps while playing
 const LONG = 0.25; // of the size of the mechanism: the longest arrow
 const COLORS = { "m/s": [0.16, 0.5, 0.38], N: [0.69, 0.25, 0.24], "m/s^2": [0.16, 0.5, 0.38] };
 const LARGEST = 40; // the most rows of a matrix that is drawn
+const UNDEFINED =
+  "NaN is 0/0 here: some m\u0302 is zero, because no body beyond its joint has the mass or inertia that resists it.";
 
 export const panel = {
   name: "Understand",
@@ -162,6 +164,9 @@ export const panel = {
         ...step.equation.map((text) => el("p", { class: "equation", text })),
         el("p", { class: "hint", text: `[Saha2013] ${step.number}, in the axes of ${bodies[step.body].name}` }),
         ...step.values.map(quantity),
+        ...(step.values.some((x) => !x.numbers.every(Number.isFinite))
+          ? [el("p", { class: "hint missing", text: UNDEFINED })]
+          : []),
       );
       blocks.replaceChildren(...matrices(app, step, steps, settings(), (block) => change({ block })));
       if (store.get("picked") !== step.body) store.set({ picked: step.body });
