@@ -413,7 +413,7 @@ def compare(before: dict[str, Any], after: dict[str, Any], what: str) -> None:
         a, b = np.array(after.pop(key)), np.array(before.pop(key))
         assert_close(a, b, 1e-9 * max(1.0, np.abs(b).max(initial=0.0)), f"{key}: {what}")
     times = after.pop("time"), before.pop("time")
-    if after["mode"] in ("Torques", "Simulate"):
+    if after["mode"] in ("Motion", "Torques", "Simulate"):
         assert_close(times[0], times[1], 1e-12, f"time: {what}")
     assert after == before, what
 
