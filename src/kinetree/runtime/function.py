@@ -82,7 +82,7 @@ class StraightLine:
         code = load_code(key, lambda: self.program, dtype)
         address, signature = code.find("kernel"), core_signature(inputs, outputs)
         doc, arity = f"{name} of {mechanism.name}: {signature}", (len(inputs), len(outputs))
-        self.gufunc = register(address, self.counts, name, doc, signature, arity, [dtype], code)
+        self.gufunc = register(address, self.counts, name, doc, signature, arity, dtype, code)
         self.kernel: NativeKernel | None = None
         if dtype == "float64":
             self.kernel = NativeKernel(tuple(inputs), tuple(outputs), address, self.counts, code)

@@ -50,18 +50,19 @@ def register(
     doc: str,
     signature: str,
     arity: tuple[int, int],
-    dtypes: Sequence[str],
+    dtype: str | Sequence[str],
     keep: object,
 ) -> np.ufunc:
     """Return a gufunc that runs the kernel at an address; `keep` lives as long as the gufunc.
 
-    `dtypes` are those of all inputs and outputs in order, or a single one for all.
+    `dtype` is that of all inputs and outputs, or has one for each of them in order.
     """
     keep_freed_results()
     nin, nout = arity
     functions = (ctypes.c_void_p * 1)(address)
     data = (ctypes.c_void_p * 1)(ctypes.addressof(counter))
-    types = (ctypes.c_char * (nin + nout))(*(NPY_TYPES[dtypes[k % len(dtypes)]] for k in range(nin + nout)))
+    dtypes = [dtype] * (nin + nout) if isinstance(dtype, str) else dtype
+    types = (ctypes.c_char * (nin + nout))(*(NPY_TYPES[x] for x in dtypes))
     texts = [ctypes.create_string_buffer(s.encode()) for s in (name, doc, signature)]
     make = ctypes.PYFUNCTYPE(
         ctypes.py_object,
@@ -222,7 +223,7 @@ class CompiledParts:
 def _registered(unit: Program | Kernel, signature: str, arity: tuple[int, int], dtype: str) -> np.ufunc:
     code = load_code(digest(unit.hash, dtype, target().fingerprint()), lambda: unit, dtype)
     counter = (ctypes.c_int64 * 2)()
-    return register(code.find("kernel"), counter, unit.name, signature, signature, arity, [dtype], code)
+    return register(code.find("kernel"), counter, unit.name, signature, signature, arity, dtype, code)
 
 
 # --- Direct calls: Python functions that run a kernel on samples without NumPy's machinery for gufuncs.

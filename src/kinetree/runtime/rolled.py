@@ -48,7 +48,7 @@ class RolledKernel:
         arity = (len(job.inputs), 1)
         owner = _Owner(self.context, places, loaded, kept)
         address = loaded.find("kernel")
-        self.gufunc = register(address, self.context, job.name, doc, signature, arity, [job.dtype], owner)
+        self.gufunc = register(address, self.context, job.name, doc, signature, arity, job.dtype, owner)
 
     def _fill(self, job: Job, places: dict[str, int]) -> tuple:
         """Fill the context; return the objects that must live as long as it."""

@@ -147,7 +147,7 @@ class Shared:
             "",
             core_signature(*arrays),
             arity,
-            dtypes or [self._dtype.name],
+            dtypes or self._dtype.name,
             (function.gufunc, code()),
         )
 
