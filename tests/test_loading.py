@@ -127,3 +127,13 @@ def test_clearer_names():
     """Find that the old names still work, as well as the clearer ones."""
     assert kt.TorqueFunction is kt.TorqueFunction
     assert kt.build_mechanism is kt.build_mechanism
+
+
+def test_results_are_no_mechanisms(tmp_path):
+    """Load a saved run as if it were a mechanism: the error names what reads results, in Python and in commands."""
+    file = kt.simulate(kt.load("pendulum"), duration=0.01).save(tmp_path / "run.npz")
+    with pytest.raises(
+        kt.ModelError, match=r"run\.npz: .* are not mechanisms; .*kt\.read_trajectory and kt\.read_study"
+    ) as caught:
+        kt.load(file)
+    assert "runs are for `kinetree plot`, `replay` and `loads`" in caught.value.command_line

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree._support.tables import COLUMNS, ROWS, Table, html_of
+from kinetree._support.tables import COLUMNS, ROWS, Table, count_text, html_of
 
 ARM = kt.load("planar_2r")
 Q, QD = np.array([0.31, -0.47]), np.array([0.9, -1.3])
@@ -151,3 +151,9 @@ def test_long_mechanisms_have_short_results():
     found = chain.loads(np.full(300, 0.01), np.zeros(300))
     assert len(str(found).splitlines()) == ROWS + 2
     assert len(found.table().splitlines()) == 301
+
+
+def test_one_of_a_thing_is_singular():
+    """Write counts of none, one and two things, with a plural that is regular or given."""
+    assert [count_text(n, "joint") for n in range(3)] == ["0 joints", "1 joint", "2 joints"]
+    assert [count_text(n, "body", "bodies") for n in range(3)] == ["0 bodies", "1 body", "2 bodies"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -12,7 +14,7 @@ from scipy import stats
 import kinetree as kt
 from assembler import assembled, needs_ptxas
 from everyday import only
-from kinetree.environments import kernels, robots, vector, walkers
+from kinetree.environments import kernels, robots, walkers
 from kinetree.environments.robots import TASKS
 from kinetree.environments.tasks import Continuous, Discrete, Dynamics, Equations, Task
 from kinetree.environments.vector import PRECISIONS, Batch, named_task, seeded_words
@@ -213,13 +215,31 @@ def test_vector_environments_of_gymnasium(mode):
 def test_registered_tasks():
     """Make environments by Gymnasium's names, single ones and vectors."""
     gymnasium = pytest.importorskip("gymnasium")
-    vector.register()
     assert gymnasium.make_vec("kinetree/Pendulum-v0", num_envs=3).num_envs == 3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         single = gymnasium.make("kinetree/Acrobot-v0")
         observation, _ = single.reset(seed=1)
         assert observation.shape == (6,) and len(single.step(1)) == 5
+
+
+NAMED = """
+import gymnasium, sys
+assert "kinetree" not in sys.modules
+print(gymnasium.make_vec("kinetree.environments:kinetree/Pendulum-v0", num_envs=3))
+print(gymnasium.make("kinetree/Pendulum-v0", precision="float32").unwrapped)
+"""
+
+
+def test_gymnasium_finds_the_tasks_by_name():
+    """Make environments in a process that has imported Gymnasium alone, which imports the module of the name."""
+    pytest.importorskip("gymnasium")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", NAMED], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "<Environments of 'Pendulum': 3 environments in float64>",
+        "<Environment of 'Pendulum': 1 environment in float32>",
+    ]
 
 
 def test_random_numbers_are_those_of_the_published_generator():

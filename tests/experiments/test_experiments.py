@@ -10,7 +10,9 @@ import pytest
 import everyday
 import kinetree as kt
 from closed_form_runs import PENDULUM
+from kinetree.environments.task_files import read_task
 from kinetree.experiments import read_experiment
+from kinetree.experiments.studies import is_study, read_study_file
 from kinetree.simulation.acting.controllers import PD, Saturated, Sum
 from tolerance import assert_close
 
@@ -404,6 +406,36 @@ def test_a_fault_in_a_table_is_in_its_own_file(tmp_path):
     file = write(tmp_path, TEXT, (reference, '[control.reference]\nkind = "table"\nfile = "way.csv"\n'))
     with pytest.raises(kt.ModelError, match=r"way\.csv:3: b: 'x' is not a number; give a decimal"):
         read_experiment(file)
+
+
+def test_a_file_of_another_sort_is_recognized(tmp_path):
+    """Give a mechanism, an experiment, a study and a task to readers of the others: each names what it has read."""
+    tables = {
+        "mechanism": "name = 'm'",
+        "experiment": "mechanism = 'm'",
+        "study": "minimize = 'm'",
+        "task": "steps = 3",
+    }
+    readers = {"mechanism": kt.load, "experiment": read_experiment, "study": read_study_file, "task": read_task}
+    advice = {
+        "mechanism": "a mechanism; kt.load reads it",
+        "experiment": "an experiment; give it to `kinetree run`",
+        "study": "a study; give it to `kinetree study`",
+        "task": "a task of learning; give it to kt.env",
+    }
+    for sort, line in tables.items():
+        (tmp_path / f"{sort}.toml").write_text(f"# of another sort\n[{sort}]\n{line}\n")
+        for own, reader in readers.items():
+            if own != sort:
+                with pytest.raises(kt.ModelError, match=f"{sort}.toml:2: {sort}: the file is {advice[sort]}"):
+                    reader(tmp_path / f"{sort}.toml")
+
+
+def test_a_file_that_is_no_toml_is_named(tmp_path):
+    """Give a URDF to the question whether a file is a study, which `kinetree run` asks first."""
+    (tmp_path / "arm.urdf").write_text("<robot name='arm'>\n</robot>\n")
+    with pytest.raises(kt.ModelError, match=r"arm\.urdf:1: not TOML"):
+        is_study(tmp_path / "arm.urdf")
 
 
 def test_the_number_of_forces_is_bounded(tmp_path):

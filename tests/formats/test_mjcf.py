@@ -261,7 +261,8 @@ def test_load_takes_both_sorts_of_xml(tmp_path):
 def test_without_mujoco_the_remedy_is_named(monkeypatch):
     """Read that the package is required if it is not installed."""
     monkeypatch.setattr(module, "import_module", _refuse)
-    with pytest.raises(kt.ModelError, match="a.xml: MJCF files require the package mujoco, which is not installed; i"):
+    needed = "a.xml: MJCF files require the package mujoco, which is not installed; pip install mujoco, or give"
+    with pytest.raises(kt.ModelError, match=needed):
         read_mjcf_text(ARM, file="a.xml")
 
 

@@ -394,6 +394,8 @@ def test_inertias_without_mass_are_suspect():
         ('[[body]]\nname = "b"\n[[body.shape]]\nsize = [1]\n', "f.toml:3: body 'b', shape 1: 'kind' is missing"),
         ('[[body]]\nname = "b"\n', "f.toml:2: body 'b' is the child of no joint; connect it to its parent"),
         (ONE + "lower = 1\n", "f.toml:8: joint 'j': no key 'lower'"),
+        (ONE + "origin = [0, 0, 1]\n", "f.toml:8: joint 'j': no key 'origin'; did you mean 'translation'?"),
+        (ONE + "placement = [0, 0, 1]\n", "f.toml:8: joint 'j': no key 'placement'; did you mean 'translation'?"),
         (ONE + "limits = { lwer = 1 }\n", "f.toml:8: joint 'j', limits: no key 'lwer'; did you mean 'lower'?"),
         (ONE + "limits = { lower = nan }\n", "f.toml:8: joint 'j', limits: the number is nan"),
         (ONE + 'axis = "w"\n', "f.toml:8: joint 'j', axis: 'w' is not an axis; give x, y, z, -x, -y, -z, or three num"),

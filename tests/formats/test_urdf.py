@@ -88,7 +88,7 @@ def test_arm_on_the_ground():
     assert mechanism.couplings == (Coupling("wrist", "wrist", (("shoulder", -2.0),), 0.1),)
     assert "<axis>: scaled from length 2 to 1" in texts(report, "changed")
     assert "6 links" not in texts(report, "read")
-    assert "5 links and 4 joints: 2 bodies, 2 degrees of freedom, 5 frames, 1 couplings" in texts(report, "read")
+    assert "5 links and 4 joints: 2 bodies, 2 degrees of freedom, 5 frames, 1 coupling" in texts(report, "read")
 
 
 def test_frames_of_merged_links():

@@ -95,7 +95,7 @@ def test_runs_of_a_batch():
     assert np.array_equal(runs.run(1)["qdd"], runs["qdd"][1])
     assert [one.shape for one in runs.runs()] == [(), (), ()]
     assert next(swinging().runs()).shape == ()
-    assert repr(runs) == "<Trajectory of 'stanford': (3,) runs of 41 samples over 2 s, rk4, finished>"
+    assert repr(runs) == "<Trajectory of 'stanford': 3 runs of 41 samples over 2 s, rk4, finished>"
     with pytest.raises(kt.InputError, match=r"no run 3; the batch has shape \(3,\)"):
         runs.run(3)
     with pytest.raises(kt.InputError, match=r"0 indices are given for a batch of shape \(3,\)"):

@@ -8,16 +8,17 @@ import sys
 import pytest
 
 import kinetree as kt
+from kinetree.environments.spaces import gymnasium_classes
 from kinetree.errors import InputError
 
 
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        ("torch", r"torch cannot be imported \(.*\); install it: pip install kinetree\[learning\]"),
+        ("torch", r"torch cannot be imported \(.*\); install it: pip install 'kinetree\[learning\]'"),
         (
             "jax",
-            r"JAX with its module jax.ffi cannot be imported \(.*\); install jax 0.5 or newer: pip install kinetree\[",
+            r"JAX with its module jax.ffi cannot be imported \(.*\); install jax 0.5 or newer: pip install 'kinetree\[",
         ),
     ],
 )
@@ -28,6 +29,14 @@ def test_missing_library(monkeypatch, module, message):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=message):
         getattr(kt.load("planar_2r"), module).gravity_torque([0.3, 0.4])
+
+
+def test_environments_ask_for_gymnasium_alone(monkeypatch):
+    """Refuse environments without Gymnasium, with the command for this small package, not for torch and JAX."""
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    gymnasium_classes.cache_clear()
+    with pytest.raises(InputError, match="Environments need the package gymnasium, .*; pip install gymnasium$"):
+        kt.env("CartPole", 2)
 
 
 WITHOUT_MATPLOTLIB = """

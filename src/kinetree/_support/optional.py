@@ -14,7 +14,10 @@ def casadi() -> ModuleType:
 
 
 def optional(package: str, purpose: str, extra: str = "results") -> ModuleType:
-    """Import an optional package, or raise an InputError that names the command to install it."""
+    """Import an optional package, or raise an InputError that names the command to install it.
+
+    Without an `extra` (""), that command installs the package alone.
+    """
     try:
         return importlib.import_module(package)
     except ImportError:
@@ -23,8 +26,18 @@ def optional(package: str, purpose: str, extra: str = "results") -> ModuleType:
 
 def missing(package: str, purpose: str, extra: str) -> InputError:
     """Return the error that names an optional package and the command to install it."""
-    name = package.partition(".")[0]
-    return InputError(f"{purpose} need the package {name}, which is not installed; pip install 'kinetree[{extra}]'")
+    wanted = f"pip install 'kinetree[{extra}]'" if extra else pip_install(package)
+    return InputError(f"{purpose} need the package {package.partition('.')[0]}, which is not installed; {wanted}")
+
+
+def pip_install(module: str) -> str:
+    """Return the command that installs the package of a module, whose name may be another one."""
+    name = module.partition(".")[0]
+    return f"pip install {PIP_NAMES.get(name, name)}"
+
+
+PIP_NAMES = {"pinocchio": "pin"}
+"""What pip calls packages whose modules have other names: its "pinocchio" is something else."""
 
 
 # --- Libraries of arrays that may be missing, imported by the functions that need them ---
@@ -42,7 +55,7 @@ def torch() -> ModuleType:
     try:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise InputError(f"torch cannot be imported ({error}); install it: pip install kinetree[learning]") from None
+        raise InputError(f"torch cannot be imported ({error}); install it: pip install 'kinetree[learning]'") from None
     return torch
 
 
@@ -55,6 +68,6 @@ def jax() -> ModuleType:
     except ImportError as error:
         raise InputError(
             f"JAX with its module jax.ffi cannot be imported ({error}); install jax 0.5 or newer: "
-            "pip install kinetree[learning]"
+            "pip install 'kinetree[learning]'"
         ) from None
     return jax

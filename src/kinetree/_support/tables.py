@@ -101,6 +101,11 @@ def html_of(parts: Iterable[str | Table]) -> str:
     return "".join(lines)
 
 
+def count_text(number: int, what: str, many: str = "") -> str:
+    """Return a number of things as words: "1 body", "2 bodies"; the plural is with an "s", unless it is given."""
+    return f"{number} {what if number == 1 else many or what + 's'}"
+
+
 def cell_text(x: Cell) -> str:
     """Return a cell as text: numbers with four significant digits, "-" for nothing."""
     if x is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._support.tables import count_text
 from ..errors import unknown_name
 from ..model.mechanism import Closure, Mechanism, without_parameters
 from ..model.parts import Body, Joint
@@ -55,7 +56,7 @@ class Mirrored:
     def __repr__(self) -> str:
         """Return the name, the numbers of bodies, coordinates and degrees of freedom, and the device."""
         m = self.mechanism
-        counts = f"{len(m.bodies)} bodies, nq = {m.nq}, nv = {m.nv}{m.closed_by}"
+        counts = f"{count_text(len(m.bodies), 'body', 'bodies')}, nq = {m.nq}, nv = {m.nv}{m.closed_by}"
         return f"<{type(self).__name__} {m.name!r} on {self.place}: {counts}>"
 
     if TYPE_CHECKING:  # the methods of the algorithms are added by `mirror`

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def require_gymnasium(part: str = "") -> Any:
     """Return the package gymnasium, or a part of it; InputError if it is not installed."""
-    return optional(f"gymnasium{part}", "Environments", "learning")
+    return optional(f"gymnasium{part}", "Environments", "")
 
 
 def spaces_of(batch: Batch | DeviceBatch, dtype: DTypeLike) -> tuple[Any, Any]:
@@ -63,6 +63,10 @@ def gymnasium_classes() -> tuple[type, type]:
             self.single_observation_space, self.single_action_space = spaces_of(batch, dtype)
             self.observation_space = utils.batch_space(self.single_observation_space, self.num_envs)
             self.action_space = utils.batch_space(self.single_action_space, self.num_envs)
+
+        def __repr__(self) -> str:
+            """Return the task, the number of environments and the precision."""
+            return f"<Environments of {self.batch.about}>"
 
         def reset(
             self, *, seed: int | np.integer | Sequence[int] | None = None, options: dict | None = None
@@ -110,6 +114,10 @@ def gymnasium_classes() -> tuple[type, type]:
             self.metadata = _shown(self.batch)
             self.render_mode = _render_mode(self.batch, render_mode)
             self.observation_space, self.action_space = spaces_of(self.batch, dtype)
+
+        def __str__(self) -> str:
+            """Return the task and the precision."""
+            return f"<Environment of {self.batch.about}>"
 
         def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
             """Begin a new episode; options are "q" and "qd"."""

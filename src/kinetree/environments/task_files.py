@@ -22,7 +22,17 @@ from ..experiments import forces_and_control
 from ..experiments.forces_and_control import list_of_names, make_at, plain_numbers, whole_number
 from ..experiments.reading import as_tables, item_place, system_of_head
 from ..formats import toml_parts
-from ..formats.fields import constant, file_text, known_keys, name, require, sequence, text, truth
+from ..formats.fields import (
+    constant,
+    file_text,
+    known_keys,
+    name,
+    refuse_unknown_tables,
+    require,
+    sequence,
+    text,
+    truth,
+)
 from ..formats.toml import parsed_toml
 from ..formats.toml_lines import Places
 from ..model.axes import axis_labels, entries
@@ -65,9 +75,7 @@ def read_task(path: str | Path) -> Task:
 
 
 def _task(data: dict[str, Any], path: Path) -> Task:
-    for key in data:
-        if key not in TABLES:
-            raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
+    refuse_unknown_tables(data, TABLES)
     head, action, start = (known_keys(data.get(x, {}), SORTS[x], at(x)) for x in ("task", "action", "start"))
     system = _system(head, data, path.parent)
     mechanism = system.mechanism

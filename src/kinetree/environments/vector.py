@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.checks import whole
+from .._support.tables import count_text
 from ..errors import InputError, ModelError, brief, unknown_name
 from ..results.trajectory import Trajectory
 from ..runtime.kernels import KernelFunction
@@ -91,6 +92,15 @@ class Batch:
         self._terms = self._zeros(n, len(made.finish[1]))
         self._begun = False
         self._pictures: dict[tuple, Pictures] = {}
+
+    def __repr__(self) -> str:
+        """Return the task, the number of environments and the precision."""
+        return f"<Batch of {self.about}>"
+
+    @property
+    def about(self) -> str:
+        """The task, the number of environments and the precision, as text."""
+        return f"{self.task.name!r}: {count_text(self.num_envs, 'environment')} in {self.precision}"
 
     def _zeros(self, *shape: int) -> np.ndarray:
         return np.zeros(shape, self.precision)
@@ -369,7 +379,7 @@ def named_task(name: str) -> Task:
 
 
 def register() -> None:
-    """Register all tasks with Gymnasium, as kinetree/NAME-v0; Gymnasium calls it by the entry point of the package."""
+    """Register all tasks with Gymnasium, as kinetree/NAME-v0; the import of kinetree.environments does."""
     from .spaces import require_gymnasium
 
     gymnasium = require_gymnasium()

@@ -16,7 +16,17 @@ import numpy as np
 
 from .. import library
 from ..errors import AssemblyError, InputError, ModelError, Where, at, below, unknown_name
-from ..formats.fields import constant, file_text, known_keys, name, require, sequence, text, truth
+from ..formats.fields import (
+    constant,
+    file_text,
+    known_keys,
+    name,
+    refuse_unknown_tables,
+    require,
+    sequence,
+    text,
+    truth,
+)
 from ..formats.toml import parsed_toml as parsed
 from ..formats.toml_lines import Places
 from ..loading import load
@@ -53,9 +63,7 @@ def read_experiment(path: str | Path) -> Experiment:
 
 
 def _experiment(data: dict[str, Any], path: Path) -> Experiment:
-    for key in data:
-        if key not in TABLES:
-            raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
+    refuse_unknown_tables(data, TABLES)
     tables = {key: known_keys(data.get(key, {}), known, at(key)) for key, known in KEYS.items()}
     head = tables["experiment"]
     system = system_of_head(head, path.parent)

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from .._support.options import table_keys
-from ..errors import InputError, ModelError, at, below, unknown_name
-from ..formats.fields import constant, file_text, known_keys, name, require, text, truth
+from ..errors import InputError, ModelError, at, below
+from ..formats.fields import constant, file_text, known_keys, name, refuse_unknown_tables, require, text, truth
 from ..formats.toml import parsed_toml
 from ..formats.toml_lines import Places
-from ..model.part_fields import MAX_NAME
 from ..studies import samplings
 from ..studies.plan import CYCLE, Plan, StudyOptions, plan_of
 from ..studies.samplings import sensitivity
@@ -54,7 +53,9 @@ class StudyFile:
 
 def is_study(path: str | Path) -> bool:
     """Return whether a .toml file has tables of a study, and none of an experiment."""
-    tables = parsed_toml(file_text(Path(path)))
+    source = file_text(Path(path))
+    with Places(source).errors_in(str(path)):
+        tables = parsed_toml(source)
     return "experiment" not in tables and any(key in tables for key in TABLES if key != "parameters")
 
 
@@ -70,11 +71,7 @@ def read_study_file(path: str | Path) -> StudyFile:
 
 
 def _study(data: dict[str, Any], path: Path) -> StudyFile:
-    if "experiment" in data and "study" not in data:
-        raise ModelError("is an experiment, not a study", where=at("experiment"), remedy="give it to kinetree run")
-    for key in data:
-        if key not in TABLES:
-            raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
+    refuse_unknown_tables(data, TABLES)
     head = known_keys(data.get("study", {}), KEYS["study"], at("study"))
     given: dict[str, Any] = {"parameters": _parameters(data.get("parameters"))}
     for key in ("motion", "cycle", "simulate"):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import joints as joint_kinds
+from .._support.tables import count_text
 from ..algebra.scalars import Numbers, Scalar
 from ..compiler.export.exportable import Exportable, Meaning, common, distinct, labels, sample_inputs, selftest
 from ..compiler.ir.operations import Op
@@ -78,7 +79,7 @@ class Acting:
     def about(self) -> str:
         """What acts, as text."""
         count = len(self.forces)
-        parts = [f"{count} force{'s' * (count != 1)}"] if count else []
+        parts = [count_text(count, "force")] if count else []
         parts += [type(self.control).__name__] if self.control is not None else []
         return f" under {' and '.join(parts)}" if parts else ""
 

@@ -13,6 +13,11 @@ from .report import Report
 SUFFIXES = (".toml", ".urdf", ".xacro", ".xml", ".sdf", ".csv", ".m")
 """The suffixes of files that `read` takes."""
 KNOWN = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+RESULTS = Advice(
+    f"use {KNOWN}; results are read by kt.read_trajectory and kt.read_study",
+    f"use {KNOWN}; runs are for `kinetree plot`, `replay` and `loads`, stores of studies for `report`",
+)
+"""What to do with a file of results in the place of a mechanism."""
 BASED = (".urdf", ".xacro", ".sdf")
 """The suffixes of files whose base may float."""
 
@@ -78,7 +83,8 @@ def read(
 
         return read_redysim(path, lenient=lenient)
     kind = f"with the suffix {suffix!r}" if suffix else "without a suffix"
-    raise ModelError(f"files {kind} are not supported", file=path, remedy=f"use {KNOWN}")
+    remedy = RESULTS if suffix in (".npz", ".parquet", ".zarr") else f"use {KNOWN}"
+    raise ModelError(f"files {kind} are not mechanisms", file=path, remedy=remedy)
 
 
 def _short(path: str) -> str:

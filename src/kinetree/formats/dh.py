@@ -41,7 +41,7 @@ from .fields import (
     strict_floats,
     vector,
 )
-from .report import Report, report_tolerated
+from .report import Report, report_tolerated, size_text
 from .toml_parts import LIMITS, LOSSES, limits, losses
 
 CONVENTIONS = ("standard", "modified")
@@ -303,7 +303,7 @@ def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> t
     except ModelError as error:
         row = error.path[2] if error.path[:2] == ROWS and len(error.path) > 2 else None
         raise error.located(file, rows[row][0] if isinstance(row, int) else None) from None
-    report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom")
+    report.read(size_text(mechanism))
     report_tolerated(mechanism, report)
     return mechanism, report
 

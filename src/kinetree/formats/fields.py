@@ -12,7 +12,7 @@ from .._support.checks import plain
 from ..algebra.rotations import from_axis_angle, from_euler, from_quaternion, from_rpy
 from ..algebra.scalars import Scalar, is_number, sqrt
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_moments
-from ..errors import ModelError, below, path_of, quote, unknown_name
+from ..errors import Advice, ModelError, at, below, path_of, quote, unknown_name
 from ..model import Expression, Number, Placement, parse
 from ..model.part_fields import MAX_NAME, axis_of
 
@@ -130,8 +130,39 @@ def known_keys(table: object, known: Iterable[str], where: str) -> Mapping[str, 
     names = known if isinstance(known, Mapping) else list(known)  # a mapping may have very many
     for key in table:
         if key not in names:
-            raise unknown_name("key", str(key)[:MAX_NAME], names, where=where, path=(*path_of(where), key))
+            elsewhere = {theirs: ours for theirs, ours in KEYS_ELSEWHERE.items() if ours in names}
+            place = {"where": where, "path": (*path_of(where), key)}
+            raise unknown_name("key", str(key)[:MAX_NAME], names, elsewhere=elsewhere, **place)
     return table
+
+
+KEYS_ELSEWHERE = {"origin": "translation", "xyz": "translation", "placement": "translation", "position": "translation"}
+KEYS_ELSEWHERE |= {"type": "kind", "center_of_mass": "com", "cog": "com", "limit": "limits"}
+"""Keys that users of other formats try first, and ours of the same meaning."""
+
+
+def refuse_unknown_tables(data: Mapping[str, object], known: Sequence[str]) -> None:
+    """Raise ModelError for a table that is not among those that a file of some sort has, of which the first names it.
+
+    A file of another sort is recognized by its own first table.
+    """
+    for key in data:
+        if key not in known:
+            if key in FILES and known[0] not in data:
+                raise ModelError(f"the file is {FILES[key][0]}", where=at(key), remedy=FILES[key][1])
+            raise unknown_name("table", key[:MAX_NAME], known, path=(key,))
+
+
+FILES = {
+    "mechanism": (
+        "a mechanism",
+        Advice("kt.load reads it", "give it to `kinetree simulate`, or name it in an experiment: mechanism = FILE"),
+    ),
+    "experiment": ("an experiment", "give it to `kinetree run`"),
+    "study": ("a study", "give it to `kinetree study`"),
+    "task": ("a task of learning", "give it to kt.env"),
+}
+"""The sorts of TOML files by their first table: what such a file is, and what reads it."""
 
 
 def require(table: Mapping[str, object], key: str, where: str) -> object:

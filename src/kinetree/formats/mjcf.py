@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .._support.optional import pip_install
+from .._support.tables import count_text
 from ..errors import InputError, ModelError
 from ..model.checks import impossible_inertias
 from ..model.construction import build_mechanism
@@ -40,7 +42,7 @@ from .mjcf_parts import (
     vector,
 )
 from .mjcf_xml import Prepared, prepare
-from .report import Group, Report
+from .report import Group, Report, size_text
 from .urdf import FIXED, MAX_LINKS
 from .xml import Element, Source, parse_xml, read_bytes
 
@@ -84,9 +86,9 @@ def read_mjcf_text(
     for name, message in impossible_inertias(mechanism):
         source.report.suspect(f"body {name!r}: {message}; the numbers are kept", prepared.line("body", name))
     source.report.read(
-        f"{given.model.nbody - 1} bodies and {given.model.njnt} joints: {len(mechanism.bodies)} bodies, "
-        f"{mechanism.nv} degrees of freedom, {len(mechanism.frames)} frames, {len(mechanism.loops)} loops, "
-        f"{len(mechanism.couplings)} couplings"
+        f"{count_text(given.model.nbody - 1, 'body', 'bodies')} and {count_text(given.model.njnt, 'joint')}: "
+        f"{size_text(mechanism)}, {count_text(len(mechanism.frames), 'frame')}, "
+        f"{count_text(len(mechanism.loops), 'loop')}, {count_text(len(mechanism.couplings), 'coupling')}"
     )
     return mechanism, source.report
 
@@ -102,7 +104,7 @@ def _mujoco(file: str) -> ModuleType:
     except ImportError:
         raise ModelError(
             "MJCF files require the package mujoco, which is not installed",
-            remedy="install mujoco, or give the model as URDF or TOML",
+            remedy=f"{pip_install('mujoco')}, or give the model as URDF or TOML",
             file=file,
         ) from None
 

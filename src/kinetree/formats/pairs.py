@@ -25,7 +25,7 @@ from ..model import (
 from ..model.pairs import Opened, can_be_cut, open_rings, pair_of
 from ..model.tidying import tidy_guess, tidy_list
 from ..model.topology import cut_joints
-from .report import Report, report_moved, report_tolerated
+from .report import Report, report_moved, report_tolerated, size_text
 
 
 def mechanism_from_pairs(
@@ -74,7 +74,7 @@ def mechanism_from_pairs(
         couplings=coupling_list, forces=opened.forces, gravity=gravity, parameters=parameters, scenery=scenery,
         source=source, description=description, guess=opened.guess, lenient=lenient,
     )  # fmt: skip
-    report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
+    report.read(size_text(mechanism) + mechanism.closed_by)
     report_moved(mechanism, frames, report)
     report_tolerated(mechanism, report)
     return mechanism, report

@@ -19,7 +19,7 @@ from ..errors import ModelError, unknown_name
 from ..model import GROUND, Body, Joint, Mechanism, build_mechanism
 from .dh import parts_from_dh
 from .fields import file_text
-from .report import Group, Report, report_tolerated
+from .report import Group, Report, report_tolerated, size_text
 
 Value = float | list[float]
 """A number or a vector; rows and columns are the same."""
@@ -76,7 +76,7 @@ def read_redysim_text(source: str, *, file: str = "<text>", lenient: bool | None
         mechanism = _mechanism(values, lines, report, Path(file).parent.name or Path(file).stem, bool(lenient))
     except ModelError as error:
         raise error.located(file) from None
-    report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom")
+    report.read(size_text(mechanism))
     report_tolerated(mechanism, report)
     return mechanism, report
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .._support.tables import Displayed, Table
+from .._support.tables import Displayed, Table, count_text
 from ..model.checks import massless_inertias, tolerated_faults
 from ..model.mechanism import Mechanism
 from ..model.parts import Frame, Placement
@@ -15,6 +15,11 @@ SORTS = ("suspect", "dropped", "changed", "read")
 """The sorts of entries, those that ask for attention first."""
 NAMED = 3
 """The number of parts that the line of a group names; a group of no more is listed entry by entry."""
+
+
+def size_text(mechanism: Mechanism) -> str:
+    """Return the numbers of bodies and degrees of freedom as words: "2 bodies, 1 degree of freedom"."""
+    return f"{count_text(len(mechanism.bodies), 'body', 'bodies')}, {count_text(mechanism.nv, 'degree')} of freedom"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from .._support.tables import count_text
 from ..algebra.vectors import Vector, dot, from_moments, times
 from ..errors import ModelError, quote, unknown_name
 from ..model.checks import impossible_inertias, massless_inertias
@@ -32,7 +33,7 @@ from ..model.parts import (
 )
 from .merging import merge_fixed, move_loops
 from .pairs import report_cuts
-from .report import Group, Report
+from .report import Group, Report, size_text
 from .sdf_frames import MODEL, WORLD, Frames, first_model, limit_of, number_of, numbers_of, text_of
 from .urdf import MAX_LOOPS, MAX_SHAPES, check_options
 from .urdf_parts import placed_body, unit
@@ -383,8 +384,8 @@ def _mechanism(read: Frames, name: str, gravity: Vector, base: str, fixed: str, 
     for part, message in massless_inertias(mechanism):
         report.suspect(f"link {part!r}: {message}; the numbers are kept", None)
     report.read(
-        f"{len(read.links)} links and {len(read.joints)} joints: {len(mechanism.bodies)} bodies, "
-        f"{mechanism.nv} degrees of freedom, {len(mechanism.frames)} frames, {len(mechanism.loops)} loops"
+        f"{count_text(len(read.links), 'link')} and {count_text(len(read.joints), 'joint')}: {size_text(mechanism)}, "
+        f"{count_text(len(mechanism.frames), 'frame')}, {count_text(len(mechanism.loops), 'loop')}"
     )
     return mechanism
 

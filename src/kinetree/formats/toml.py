@@ -14,17 +14,16 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelError, Where, at, below, part_at, unknown_name
+from ..errors import ModelError, Where, at, below, part_at
 from ..model import Mechanism, build_mechanism
 from ..model.checks import impossible_inertias, massless_inertias
 from ..model.contacts import refuse_many_contacts
 from ..model.pairs import open_rings, pair_of
-from ..model.part_fields import MAX_NAME
 from . import toml_parts
 from .dh import CONVENTIONS, ROWS, parts_from_dh, tool_placement
-from .fields import MAX_BYTES, file_text, known_keys, require, sequence, text, truth, vector
+from .fields import MAX_BYTES, file_text, known_keys, refuse_unknown_tables, require, sequence, text, truth, vector
 from .pairs import report_cuts
-from .report import Report, report_moved
+from .report import Report, report_moved, size_text
 from .toml_lines import WORD, Places, read_tables
 
 MAX_DOTS = 100
@@ -66,7 +65,7 @@ def read_toml_text(
     with places.errors_in(file):
         stem = "" if file == "<text>" else Path(file).stem
         mechanism = _mechanism(parsed_toml(source), places, report, stem, lenient, folder)
-        report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
+        report.read(size_text(mechanism) + mechanism.closed_by)
         for body, message in (*impossible_inertias(mechanism), *massless_inertias(mechanism)):
             place = places.locate(ModelError(message, where=part_at("body", body)), file)
             report.suspect(f"{place.where}: {message}", place.line)
@@ -110,8 +109,7 @@ def _refuse_unknown(data: dict[str, Any]) -> None:
             raise ModelError(
                 f"the key {key!r} belongs to no table", remedy="put it below a line [mechanism]", path=(key,)
             )
-        if key not in TABLES:
-            raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
+    refuse_unknown_tables(data, TABLES)
 
 
 def _mechanism(

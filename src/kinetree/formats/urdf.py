@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .._support.tables import count_text
 from ..errors import InputError, ModelError, quote, unknown_name
 from ..model.checks import impossible_inertias, massless_inertias
 from ..model.construction import build_mechanism
@@ -13,7 +14,7 @@ from ..model.mechanism import Mechanism
 from ..model.part_fields import MAX_NAME
 from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Loop, Shape
 from .merging import merge_fixed, move_loops
-from .report import Group, Report
+from .report import Group, Report, size_text
 from .urdf_parts import LOOP_TAGS, read_couplings, read_joint, read_link, read_loop, read_materials
 from .xml import EXPAND, Element, Source, parse_xml, read_bytes
 
@@ -284,6 +285,7 @@ def _remarks(source: Source, parts: _Parts, mechanism: Mechanism) -> None:
                 )
                 source.report.suspect(text, line)
     source.report.read(
-        f"{len(parts.links)} links and {len(parts.elements)} joints: {len(mechanism.bodies)} bodies, "
-        f"{mechanism.nv} degrees of freedom, {len(mechanism.frames)} frames, {len(mechanism.couplings)} couplings"
+        f"{count_text(len(parts.links), 'link')} and {count_text(len(parts.elements), 'joint')}: "
+        f"{size_text(mechanism)}, {count_text(len(mechanism.frames), 'frame')}, "
+        f"{count_text(len(mechanism.couplings), 'coupling')}"
     )

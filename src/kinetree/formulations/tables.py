@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .._support.tables import count_text
 from ..errors import unknown_name
 from .kinematics import Matrix
 from .links import ABOUT
@@ -220,7 +221,8 @@ def heading(d: DeNOC, name: str) -> str:
 def overview(d: DeNOC) -> str:
     """Return a list of all matrices with sizes, meanings and equations."""
     lines = [
-        f"DeNOC of {d.links.name!r} about the {ABOUT[d.about]}: {len(d.links)} bodies, {d.links.nv} degrees of freedom"
+        f"DeNOC of {d.links.name!r} about the {ABOUT[d.about]}: {count_text(len(d.links), 'body', 'bodies')}, "
+        f"{count_text(d.links.nv, 'degree')} of freedom"
     ]
     for name, what in NAMES.items():
         lines.append(f"  {name:<13} {_shape_text(d, name):<9} {what.meaning:<38} {what.equation}")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import contact_geometry as kinds
+from .._support.tables import count_text
 from ..algebra.scalars import Scalar, is_number
 from ..algebra.vectors import Vector
 from ..contact_geometry import features, labels, shape_kind
@@ -192,8 +193,8 @@ def check_contact(contact: Contact, values: Mapping[str, object] | None = None) 
 
 def _check_count(shape: str, wanted: Sequence[str], given: Sequence[object], where: Where) -> None:
     if len(given) != len(wanted):
-        count = f"{len(given)} size" + ("" if len(given) == 1 else "s")
-        raise ModelError(f"{count} for a {shape}", where=where, remedy=f"give {', '.join(wanted) or 'none'}")
+        what = f"{count_text(len(given), 'size')} for a {shape}"
+        raise ModelError(what, where=where, remedy=f"give {', '.join(wanted) or 'none'}")
 
 
 def _check_sizes(names: Sequence[str], sizes: Sequence[Scalar], where: Where) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from .._support.checks import real_array
+from .._support.tables import count_text
 from ..algebra.scalars import Scalar
 from ..errors import InputError, unknown_name
 from .beams import Beam
@@ -92,8 +93,10 @@ class Mechanism:
 
     def __repr__(self) -> str:
         """Return the name and the numbers of parts: the parts themselves fill pages."""
-        counts = f"{len(self.bodies)} bodies" + (f", {len(self.loops)} loops" if self.loops else "")
-        return f"<Mechanism {self.name!r}: {counts}, {len(self.free_parameters)} free parameters>"
+        counts = [count_text(len(self.bodies), "body", "bodies")]
+        counts += [count_text(len(self.loops), "loop")] * bool(self.loops)
+        counts += [count_text(len(self.free_parameters), "free parameter")]
+        return f"<Mechanism {self.name!r}: {', '.join(counts)}>"
 
     def __getstate__(self) -> dict[str, object]:
         """Return the content alone: what was computed from it and kept is computed again where it is needed."""
@@ -183,7 +186,7 @@ class Mechanism:
     def closed_by(self) -> str:
         """The numbers of loops and couplings as words to append to a sentence: ", 2 loops"; empty for a tree."""
         counts = {"loop": len(self.loops), "coupling": len(self.couplings)}
-        return "".join(f", {n} {what}{'' if n == 1 else 's'}" for what, n in counts.items() if n)
+        return "".join(f", {count_text(n, what)}" for what, n in counts.items() if n)
 
     @cached_property
     def lengths(self) -> tuple[float, ...]:

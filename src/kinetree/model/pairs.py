@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
+from .._support.tables import count_text
 from ..algebra.scalars import is_number
 from ..errors import ModelError, at, below, brief, part_at, unknown_name
 from .checks import JOINT_SPRING
@@ -360,7 +361,7 @@ def _cut(pair: Pair, tree: Spanning, inner: Sequence[Pair], held: Mapping[str, s
             remedy="mark one with cut = true; a loop has no limits, damping, friction or armature",
         )
     rivals = [p for p in ring if p.name not in held]
-    count = f"{equations(pair)} equation{'' if equations(pair) == 1 else 's'}"
+    count = count_text(equations(pair), "equation")
     if not rivals:
         reason = f"{count}; no other pair of it may be cut"
     elif any(equations(p) < equations(pair) for p in rivals):

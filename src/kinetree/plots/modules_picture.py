@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import joints as joint_kinds
+from .._support.tables import count_text
 from ..formulations.modules import first_number
 from ..model import topology
 from ..model.mechanism import Mechanism
@@ -51,8 +52,8 @@ def modules_picture(mechanism: Mechanism, path: str | Path | None = None) -> Fig
     """
     boxes = _layout(mechanism)
     count = len(topology.modules(mechanism))
-    title = f"{_short(mechanism.name)}: {_count(count, 'module')}, {_count(len(mechanism.bodies), 'link')}"
-    title += f", {_count(mechanism.nv, 'degree')} of freedom"
+    title = f"{_short(mechanism.name)}: {count_text(count, 'module')}, {count_text(len(mechanism.bodies), 'link')}"
+    title += f", {count_text(mechanism.nv, 'degree')} of freedom"
     used = max((b.x + b.width / 2 for b in boxes), default=0.0) + 0.3
     width = max(used, 0.09 * len(title) + 0.3)
     boxes = [replace(b, x=b.x + (width - used) / 2) for b in boxes]
@@ -187,7 +188,3 @@ def _loops(axes: Axes, mechanism: Mechanism, boxes: list[_Box]) -> None:
 
 def _short(name: str) -> str:
     return name if len(name) <= LONGEST else name[: LONGEST - 3] + "..."
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" + ("" if n == 1 else "s")

@@ -191,7 +191,8 @@ class Trajectory:
 
     def __repr__(self) -> str:
         """Return mechanism, duration, method and status on one line."""
-        batch = f"{self.shape} runs of " if self.shape else ""
+        runs = f"{self.shape[0]:,}" if len(self.shape) == 1 else f"{self.shape}"
+        batch = f"{runs} runs of " if self.shape else ""
         name, span = self.system.mechanism.name, self.t[-1] - self.t[0]
         return f"<Trajectory of {name!r}: {batch}{len(self)} samples over {span:g} s, {self.method}, {self.status}>"
 

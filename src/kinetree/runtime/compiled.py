@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from .. import joints as joint_kinds
 from .._support.checks import generator, read_shape
+from .._support.tables import count_text
 from ..algebra.scalars import Numbers
 from ..compiler.lower.build import Request, forces_act, names_of
 from ..errors import InputError, unknown_name
@@ -98,7 +99,8 @@ class CompiledMechanism:
     def __repr__(self) -> str:
         """Return the name and the numbers of bodies, coordinates and degrees of freedom."""
         m = self.mechanism
-        return f"<{type(self).__name__} {m.name!r}: {len(m.bodies)} bodies, nq = {m.nq}, nv = {m.nv}{m.closed_by}>"
+        bodies = count_text(len(m.bodies), "body", "bodies")
+        return f"<{type(self).__name__} {m.name!r}: {bodies}, nq = {m.nq}, nv = {m.nv}{m.closed_by}>"
 
     def __reduce__(self):
         """Pickle the mechanism; after unpickling, functions are compiled or read from the cache."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._support.checks import number, whole
+from .._support.tables import count_text
 from ..errors import Advice, InputError
 from ..joints import kind
 from ..model.mechanism import Mechanism, Named, parameter_sets
@@ -55,7 +56,7 @@ def cycle(
         system, times=times, control=Driven(drive, Hold(angle, speed=speed)), parameters=parameters, **options
     )
     if not run.finished:
-        raise InputError(f"{drive!r} does not make {turns} revolution{'s' * (turns > 1)}: {run.status}")
+        raise InputError(f"{drive!r} does not make {count_text(turns, 'revolution')}: {run.status}")
     _require_return(run, drive, turns)
     return replace(run, method="cycle")
 
@@ -94,6 +95,6 @@ def _require_return(run: Trajectory, drive: str, turns: int) -> None:
     if off.max(initial=0.0) > RETURNED * size:
         body = run.system.bodies[int(np.argmax(off.max(axis=(-2, -1)).reshape(-1, off.shape[-3]).max(axis=0)))].name
         raise InputError(
-            f"after {turns} revolution{'s' * (turns > 1)} of {drive!r} the body {body!r} is not where it was: off by "
+            f"after {count_text(turns, 'revolution')} of {drive!r} the body {body!r} is not where it was: off by "
             f"{off.max():.3g} (rotation matrix, m); give more revolutions, or drive the joint in a simulation (Driven)"
         )

@@ -149,7 +149,7 @@ def test_modes_of_parallel_robots():
 
 def test_modes_need_enough_held():
     """Compute modes with nothing held and read what to hold."""
-    with pytest.raises(InputError, match="with nothing held, 1 degrees of freedom can still move, .* such as crank"):
+    with pytest.raises(InputError, match="with nothing held, 1 degree of freedom can still move, .* such as crank"):
         kt.load("four_bar").assembly_modes(hold=())
 
 

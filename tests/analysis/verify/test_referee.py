@@ -215,7 +215,7 @@ def test_a_missing_package_is_a_reason(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     found = verify(kt.load("planar_2r"), 1, routes=["mujoco"])
     assert not found
-    assert found.row("mujoco").reason == "mujoco is not installed"
+    assert found.row("mujoco").reason == "mujoco is not installed; pip install mujoco"
     assert "not run: mujoco is not installed" in found.table()
 
 
@@ -382,7 +382,7 @@ def test_the_route_of_lagrange_needs_casadi(monkeypatch):
     """Verify without CasADi: its route is not run, with the reason, and the others agree."""
     monkeypatch.setitem(sys.modules, "casadi", None)
     found = kt.load("planar_2r").verify(2, routes=["denoc", "lagrange"])
-    assert found and [row.reason for row in found.rows] == ["", "casadi is not installed"]
+    assert found and [row.reason for row in found.rows] == ["", "casadi is not installed; pip install casadi"]
 
 
 def test_subsystems_are_compared_with_dense_equations(monkeypatch):

@@ -31,7 +31,7 @@ def test_from_a_log_to_a_model_and_a_report(log, tmp_path, capsys):
     """Identify the arm of a log and find the torques of the real one, its delay, the gap, and a report."""
     assert run("identify", str(log), "--model", "planar_2r", "--gains", "14,9", "-o", str(tmp_path)) == 0
     text = words(capsys.readouterr().out)
-    assert "1 gaps of up to 0.404 s; the recording is cut there" in text
+    assert "1 gap of up to 0.404 s; the recording is cut there" in text
     assert "torques of joint2 count the other way round than joints of the model; they are reversed" in text
     assert "planar_2r_identified.toml" in text
     assert (tmp_path / "planar_2r_identification.html").read_text().count('<svg class="chart"') == 4

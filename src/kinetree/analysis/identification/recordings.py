@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import joints as joint_kinds
 from ..._support.checks import real_array
+from ..._support.tables import count_text
 from ...algebra.scalars import Numbers
 from ...errors import InputError
 from ...model.mechanism import Mechanism
@@ -154,7 +155,7 @@ def pieces(recording: Recording, which: str, findings: list[str]) -> list[Record
     cuts = np.flatnonzero(steps > BRIDGED * step) + 1
     if len(cuts):
         longest = float(steps.max())
-        findings.append(f"{which}: {len(cuts)} gaps of up to {longest:.3g} s; the recording is cut there")
+        findings.append(f"{which}: {count_text(len(cuts), 'gap')} of up to {longest:.3g} s; the recording is cut there")
     out, lost = [], 0
     for first, last in pairwise([0, *cuts.tolist(), len(t)]):
         part, own = slice(first, last), t[first:last]

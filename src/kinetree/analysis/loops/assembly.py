@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._support.checks import generator
+from ..._support.tables import count_text
 from ...algebra.scalars import Numbers
 from ...compiler.lower.loop_pattern import random_coordinates
 from ...errors import InputError
@@ -48,9 +49,10 @@ def assembly_modes(
     q, at, degrees = held_start(loops, first, as_list(hold))
     free = _free_motions(loops, q, degrees)
     if free:
+        more = ", ".join(choose_leaders(loops, q).names)
         raise InputError(
-            f"with {', '.join(as_list(hold)) or 'nothing'} held, {free} degrees of freedom can still move, and closed "
-            f"positions are without number; hold more joints, such as {', '.join(choose_leaders(loops, q).names)}"
+            f"with {', '.join(as_list(hold)) or 'nothing'} held, {count_text(free, 'degree')} of freedom can still "
+            f"move, and closed positions are without number; hold more joints, such as {more}"
         )
     rng = generator(rng)
     modes = [first]

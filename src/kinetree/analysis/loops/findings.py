@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import joints as joint_kinds
 from ... import loops as loop_kinds
+from ..._support.tables import count_text
 from ...algebra.scalars import Numbers
 from ...compiler.lower.loop_pattern import RANK
 from ...errors import Advice, AssemblyError, InputError
@@ -119,7 +120,7 @@ def redundant(loops: LoopKinematics, found: Redundancy, *, moves: bool) -> list[
         out.append(
             Finding(
                 "note",
-                f"{_count(count, 'equation')} {_verb(count, 'hold')} by {'itself' if count == 1 else 'themselves'}",
+                f"{count_text(count, 'equation')} {_verb(count, 'hold')} by {'itself' if count == 1 else 'themselves'}",
                 text + (" The mechanism is planar: nothing leaves its plane." if flat else ""),
                 advice + (" To leave them out, make the loops point_on_line, along the same axis." if pins else ""),
             )
@@ -131,7 +132,7 @@ def redundant(loops: LoopKinematics, found: Redundancy, *, moves: bool) -> list[
         out.append(
             Finding(
                 "caution",
-                f"{_count(count, 'equation')} {what}" + ("" if any(d.of for d in found.dependent) else " nothing"),
+                f"{count_text(count, 'equation')} {what}" + ("" if any(d.of for d in found.dependent) else " nothing"),
                 f"At {'every position around' if moves else 'this position'}: {some(texts, '; ')}.",
                 f"Motions are not affected, but how a load is shared is not unique: {_by_loop(loops, found.open)}, and "
                 f"the reactions of {some(found.joints)}. Multipliers are then one answer of many. Leave out a loop, or "
@@ -150,7 +151,7 @@ def rolling(loops: LoopKinematics, around: Surroundings, positions: int) -> list
     return [
         Finding(
             "note",
-            f"{_count(count, 'equation')} {_verb(count, 'restrict')} velocities alone",
+            f"{count_text(count, 'equation')} {_verb(count, 'restrict')} velocities alone",
             f"{_by_loop(loops, chosen)}. Velocities have {around.here.mobility} degrees of freedom, positions "
             f"{positions}: the position that a motion reaches may depend on its path.",
         )
@@ -170,7 +171,7 @@ def singular(loops: LoopKinematics, around: Surroundings, lost: Sequence[int]) -
                 "caution",
                 "the position is singular",
                 f"At this instant mobility is {around.here.mobility}, around it {around.mobility}: "
-                f"{_count(more, 'equation')} of {whose} no longer {_verb(more, 'constrain')} {moving}.",
+                f"{count_text(more, 'equation')} of {whose} no longer {_verb(more, 'constrain')} {moving}.",
                 "Branches of motion may meet here, and the motion may go on in any of them. Forces in the loops are "
                 "not unique here and may be large nearby. Start elsewhere, and mind results that pass through here.",
             )
@@ -288,10 +289,6 @@ def _by_loop(loops: LoopKinematics, equations: Iterable[int]) -> str:
         if labels:
             same.setdefault(labels, []).append(name)
     return "; ".join(f"{loop_names(names)}: {spoken(labels)}" for labels, names in same.items())
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" + ("" if n == 1 else "s")
 
 
 def _verb(n: int, verb: str) -> str:

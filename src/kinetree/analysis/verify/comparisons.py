@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._support.optional import pip_install
 from ..._support.tables import Displayed, Table
 from ...algebra.scalars import Numbers
 from ...errors import KinetreeError
@@ -147,7 +148,7 @@ def require_installed() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("kinetree"):
             raise
-        raise NotRun(f"{error.name} is not installed") from None
+        raise NotRun(f"{error.name} is not installed; {pip_install(error.name or '')}") from None
 
 
 @dataclass(frozen=True)
