@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -73,21 +73,25 @@ class Experiment:
 
     def write(self, run: Trajectory, folder: str | Path) -> list[Path]:
         """Write the outputs into a folder, and return the paths of the files."""
-        folder = made_folder(folder)
-        return write_run(run, folder, self.outputs, f"{self.name}.png", self.description or self.name)
+        return list(self.write_each(run, folder))
+
+    def write_each(self, run: Trajectory, folder: str | Path) -> Iterator[Path]:
+        """Write the outputs into a folder, and give the path of each file when it is written."""
+        yield from write_run(run, made_folder(folder), self.outputs, f"{self.name}.png", self.description or self.name)
 
 
-def write_run(run: Trajectory, folder: Path, outputs: Outputs, figure: str, heading: str) -> list[Path]:
-    """Write the outputs of a run, and return the paths of the files in the order of writing."""
-    files: list[Path] = []
+def write_run(run: Trajectory, folder: Path, outputs: Outputs, figure: str, heading: str) -> Iterator[Path]:
+    """Write the outputs of a run, and give the path of each file when it is written.
+
+    The figure is the last one, since it needs a package that a base installation does not have.
+    """
     for name in outputs.save:
-        files.append(run.save(_ready(folder / name), columns=outputs.columns))
+        yield run.save(_ready(folder / name), columns=outputs.columns)
+    if outputs.replay:
+        yield run.replay(_ready(folder / outputs.replay))
     if outputs.plot:
         run.plot(list(outputs.plot), _ready(folder / figure), heading=heading)
-        files.append(folder / figure)
-    if outputs.replay:
-        files.append(run.replay(_ready(folder / outputs.replay)))
-    return files
+        yield folder / figure
 
 
 def _ready(path: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def test_simulate_prints_and_writes(tmp_path, capsys):
     assert "planar_3r: 1001 samples to 0.5 s\nmethod dop853 (rtol = 1e-08, atol = 1e-10), " in text
     assert "\nstatus: finished\nenergy error: " in text
     assert re.search(r"^q.joint2 +0.785398 +\S+ +\S+ +\S+ +rad$", text, re.MULTILINE)
-    names = ["fall.npz", "planar_3r.png", "fall.html"]
+    names = ["fall.npz", "fall.html", "planar_3r.png"]
     assert text.endswith("\nFiles\n" + "".join(f"{tmp_path / 'new' / name}\n" for name in names))
     saved = kt.read_trajectory(tmp_path / "new" / "fall.npz")
     again = kt.simulate(kt.load("planar_3r"), [-1, np.pi / 4, 0], duration=0.5)
@@ -130,6 +131,22 @@ def test_a_run_that_stops_is_written(tmp_path, capsys):
     kept = kt.read_trajectory(tmp_path / "short.csv")
     assert 1 < len(kept) < 1001
     assert not kept.finished
+
+
+def test_without_matplotlib_all_but_the_figure_is_written(tmp_path, capsys, monkeypatch):
+    """Run the experiment of a new robot in a base installation: its run and replay are written and listed."""
+    monkeypatch.chdir(tmp_path)
+    assert run("new", "arm") == 0
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("kinetree.plots.")]:
+        monkeypatch.delitem(sys.modules, name)
+    capsys.readouterr()
+    assert run("run", str(tmp_path / "arm" / "experiment.toml"), "--out", str(tmp_path / "out")) == 2
+    text = capsys.readouterr()
+    files = [tmp_path / "out" / name for name in ("run.npz", "run.html")]
+    assert all(file.stat().st_size > 1000 for file in files)
+    assert text.out.rstrip().endswith("\n".join(["Files", *map(str, files)]))
+    assert "Figures need the package matplotlib, which is not installed; pip install 'kinetree[plots]'" in text.err
 
 
 def test_run_prints_the_distance_from_the_reference(tmp_path, capsys):

@@ -117,10 +117,10 @@ def simulate(
     seconds = perf_counter() - began
     console, stem, files = make_console(), file_stem(system), []
     try:
-        files = write_run(run, folder, outputs, f"{stem}.png", system.mechanism.name)
+        files.extend(write_run(run, folder, outputs, f"{stem}.png", system.mechanism.name))
     finally:  # what was computed is printed even if it cannot be written
         print_run(console, run, seconds)
-    print_files(console, files)
+        print_files(console, files)
     raise typer.Exit(exit_status(run, pressed))
 
 
@@ -201,10 +201,10 @@ def inverse(
     console, stem, files = make_console(), f"{file_stem(system)}_inverse", []
     outputs = Outputs((save or f"{stem}.csv",), (), ("q", "tau") if plot else ())
     try:
-        files = write_run(run, folder, outputs, f"{stem}.png", f"{system.mechanism.name}: inverse dynamics")
+        files.extend(write_run(run, folder, outputs, f"{stem}.png", f"{system.mechanism.name}: inverse dynamics"))
     finally:  # what was computed is printed even if it cannot be written
         print_torques(console, run, actuated)
-    print_files(console, files)
+        print_files(console, files)
 
 
 @app.command()
@@ -234,12 +234,12 @@ def run(
     seconds = perf_counter() - began
     console, files = make_console(), []
     try:
-        files = read.write(found, folder)
+        files.extend(read.write_each(found, folder))
     finally:  # what was computed is printed even if it cannot be written
         heading(console, clean(read.description or read.name))
         print_run(console, found, seconds)
         print_tracking(console, found, read.tracking_error(found))
-    print_files(console, files)
+        print_files(console, files)
     raise typer.Exit(exit_status(found, pressed))
 
 
@@ -315,11 +315,12 @@ def cycle(
     forces = ("reactions", "loop_reactions") if system.mechanism.loops else ("reactions",)
     outputs = Outputs((save or f"{stem}.csv",), forces, ("q", "qd", "tau") if plot else ())
     try:
-        files = write_run(run, folder, outputs, f"{stem}.png", f"{system.mechanism.name}: one revolution of {drive}")
+        title = f"{system.mechanism.name}: one revolution of {drive}"
+        files.extend(write_run(run, folder, outputs, f"{stem}.png", title))
     finally:  # what was computed is printed even if it cannot be written
         heading(console, f"{clean(system.mechanism.name)}: one revolution of {clean(drive)} in {run.t[-1]:g} s")
         print_columns(console, run, ("q", "qd", "tau"))
-    print_files(console, files)
+        print_files(console, files)
 
 
 # --- The command `loads`: drives, bearings and motors of a run ---
