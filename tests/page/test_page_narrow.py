@@ -43,6 +43,8 @@ def test_no_control_is_cut_off(width, tmp_path):
                 page.evaluate("document.querySelectorAll('.phone button')[1].click()")
                 assert page.evaluate(CLIPPED) == [], f"plots of {mode}"
                 page.evaluate("document.querySelectorAll('.phone button')[0].click()")
+        page.evaluate("kinetree.store.set({ theme: 'projector' })")  # larger type
+        assert page.evaluate(CUT) == [] and page.evaluate(CLIPPED) == []
 
 
 WHOLE = """() => [...document.querySelectorAll(".left .control .name, .bodies .pick span")]

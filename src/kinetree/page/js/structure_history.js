@@ -30,6 +30,7 @@ export function connectStructures(app) {
     if (isMaking(app)) return; // a second click changes nothing: the table is still the one before
     const before = present();
     const { structures } = session;
+    const goBack = workplace();
     const options = (data) => ({
       mode: "Build",
       state: { picked: Math.min(picked, data.model.bodies.length - 1) },
@@ -38,6 +39,7 @@ export function connectStructures(app) {
     });
     const made = await openMade(app, "the changed mechanism", call.action, call.args, { say, given: options });
     if (!made) return;
+    goBack();
     if (from) from.pop();
     else future.length = 0;
     if (before) to.push(before);
@@ -46,4 +48,23 @@ export function connectStructures(app) {
     if (from.length) app.restructure(from[from.length - 1], { from, to });
   };
   store.beyond = { undo: () => travel(past, future), redo: () => travel(future, past) };
+}
+
+// Where the reader works in the panel, as a function that goes there again: the forms that are open stay open, and at
+// the same height.
+function workplace() {
+  /** @returns {HTMLDetailsElement[]} */
+  const forms = () => [...document.querySelectorAll(".left .fold")];
+  const top = () => forms()[0]?.getBoundingClientRect().top ?? 0;
+  const panel = () => document.querySelector(".left");
+  const isScrolled = panel().scrollTop + scrollY > 0; // the page of a phone, otherwise the panel
+  const [open, before] = [forms().map((form) => form.open), top()];
+  return () => {
+    forms().forEach((form, k) => {
+      form.open = Boolean(open[k]);
+    });
+    if (!isScrolled) return;
+    panel().scrollTop += top() - before;
+    scrollBy(0, top() - before);
+  };
 }
