@@ -194,7 +194,7 @@ def test_a_four_bar_is_built_from_nothing(chromium, studio):
         page.get_by_text("Close a loop", exact=True).click()
         typed(page, "second end of the loop x", "8")
         page.get_by_role("button", name="Close the loop").click()
-        page.get_by_text("the loops cannot be closed").first.wait_for()
+        page.locator(".fold", has_text="Close a loop").get_by_text("The loops cannot be closed").wait_for()
         typed(page, "second end of the loop x", "0.8")
         page.get_by_role("button", name="Close the loop").click()
         until(page, "kinetree.model.loops.length === 1")
@@ -217,6 +217,8 @@ def test_templates_have_a_number_of_links(chromium, studio):
     with served(chromium, f"{studio}#mode=Build") as page:
         typed(page, "links of a new robot", "2.5")
         page.get_by_text("Type a whole number.").wait_for()
+        typed(page, "links of a new robot", "0")
+        page.get_by_text("The least value is 1.", exact=True).wait_for()
         for name, (links, bodies) in counts.items():
             begin(page, name, bodies, links)
             assert page.evaluate("kinetree.kernel.gap(kinetree.store.get('q')) < 1e-10")
@@ -233,6 +235,8 @@ def test_bad_input_leaves_a_usable_page(chromium, studio):
             typed(page, "length of the new body", text)
             assert page.locator(".fold .error:not([hidden])").count() == 1, text
             page.keyboard.press("Escape")
+        page.get_by_role("button", name="Add the body").click()
+        assert page.inner_text(".fold[open] .error:visible") == "Nothing was changed. The least value is 1e-9 m."
         for k, text in enumerate(("1e-9", "1e9"), 2):
             typed(page, "length of the new body", text)
             page.get_by_role("button", name="Add the body").click()

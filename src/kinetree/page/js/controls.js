@@ -102,7 +102,7 @@ export function numberControl({
     const given = (factor() === 1 ? valueOf(entry) : degreesOf(entry)) / factor();
     if (!Number.isFinite(given))
       return say("Type a number, such as 0.5 or 1e-3, or an expression, such as 1/3 or pi/2.");
-    const bound = (x) => `${short(x * factor())} ${unitText.textContent}`;
+    const bound = (x) => `${neat(x * factor())} ${unitText.textContent}`.trim();
     if (lower !== null && given < lower - 1e-12) return say(`The least value is ${bound(lower)}.`);
     if (upper !== null && given > upper + 1e-12) return say(`The largest value is ${bound(upper)}.`);
     say("");

@@ -206,7 +206,7 @@ export function buildStructure(app) {
     links,
   ];
   const parts = data.kernel?.editable
-    ? buildParts(app, (call, picked) => app.restructure(call, { picked, say }))
+    ? buildParts(app, (call, picked, say) => app.restructure(call, { picked, say }))
     : { element: null, refresh() {} };
   const element = section(
     "Structure",

@@ -53,8 +53,7 @@ export function connectStructures(app) {
 // Where the reader works in the panel, as a function that goes there again: the forms that are open stay open, and at
 // the same height.
 function workplace() {
-  /** @returns {HTMLDetailsElement[]} */
-  const forms = () => [...document.querySelectorAll(".left .fold")];
+  const forms = () => [.../** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll(".left .fold"))];
   const top = () => forms()[0]?.getBoundingClientRect().top ?? 0;
   const panel = () => document.querySelector(".left");
   const isScrolled = panel().scrollTop + scrollY > 0; // the page of a phone, otherwise the panel

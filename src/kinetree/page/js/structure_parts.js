@@ -243,20 +243,33 @@ function frameForm(app, give) {
 }
 
 /**
- * Controls of parts: { element, refresh }. rebuild(call, picked) opens what a call makes.
+ * Controls of parts: { element, refresh }. rebuild(call, picked, say) opens what a call makes, or says why not.
  * @param {import("./app.js").App} app
- * @param {(call: object, picked?: number) => void} rebuild
+ * @param {(call: object, picked: number, say: (text: string) => void) => void} rebuild
  */
 export function buildParts(app, rebuild) {
   const { model } = app;
-  const give = (change, picked = app.row()) => rebuild(reshaped(app, change), picked);
+  const fault = el("p", { class: "error", role: "alert", hidden: true });
+  const say = (text) => {
+    fault.textContent = text.slice(0, 1).toUpperCase() + text.slice(1);
+    fault.hidden = !text;
+  };
+  function give(change, picked = app.row()) {
+    const form = document.activeElement?.closest(".fold") ?? element;
+    form.append(fault);
+    const wrong = form.querySelector(".control .error:not([hidden])");
+    if (!wrong) return rebuild(reshaped(app, change), picked, say);
+    wrong.setAttribute("hidden", "");
+    say(`Nothing was changed. ${wrong.textContent}`);
+  }
   const frames = model.frames.filter((f) => f.body >= 0 && !/(^frame_\d+|_end|_frame)$/.test(f.name));
   const list = [...model.loops, ...model.forces, ...frames].map(({ name }) =>
     button(`Remove ${name}`, `the mechanism without ${name}`, () => give({ do: "drop", part: name })),
   );
   const change = changeForm(app, give);
   const forms = [addForm(app, give), change.element, loopForm(app, give), springForm(app, give), frameForm(app, give)];
-  return { element: section("Bodies, loops, springs, frames", forms, buttons(list)), refresh: change.refresh };
+  const element = section("Bodies, loops, springs, frames", forms, buttons(list));
+  return { element, refresh: change.refresh };
 }
 
 // The far end of a body [m]: its frame NAME_end, else the last frame of a row of a table; zeros for the ground.
