@@ -63,3 +63,9 @@ def test_errors_keep_their_path():
     error = unknown_name("key", "mas", ["mass"], where=at("body"), path=("body", 2, "mas"))
     for copy in (error.located("f.toml", 7), pickle.loads(pickle.dumps(error))):
         assert copy.path == ("body", 2, "mas") and type(copy) is type(error)
+
+
+def test_letters_of_the_other_case_are_recognized():
+    """Suggest the name that differs in the case of its letters alone, however short or different it then is."""
+    for name, known in (("u", "U"), ("KUKA", "kuka"), ("i", "I")):
+        assert f"did you mean {known!r}?" in str(unknown_name("matrix", name, ("D", "U", "kuka", "I", "KUKAs")))

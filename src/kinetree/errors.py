@@ -200,7 +200,8 @@ def unknown_name(
     `elsewhere` has names of other programs, and the known one that means the same.
     """
     names, name = list(known), name if isinstance(name, str) else repr(name)
-    close = difflib.get_close_matches(name, names[:1000], n=1) if len(name) <= 200 else []
+    close = [known for known in names[:1000] if known.casefold() == name.casefold()]
+    close = close or (difflib.get_close_matches(name, names[:1000], n=1) if len(name) <= 200 else [])
     close = [same] if (same := (elsewhere or {}).get(name.lower())) else close
     hint = f"did you mean {close[0]!r}? " if close else ""
     listed = ", ".join(names[:30]) + (f", ... ({len(names)} in all)" if len(names) > 30 else "")

@@ -18,6 +18,14 @@ from .kinematics import Matrix
 from .links import Links
 from .tables import WRENCH, named_columns
 
+FACTORS = {
+    "psi": ("psi", "columns of U before they are propagated inward", "[Saha2013] (30)"),
+    "mhat": ("mhat", "pivots", "[Saha2013] (30)"),
+    "U": ("U", "upper triangular factor of I = U D U^T", "[Saha1999] (53)"),
+    "D": ("D", "diagonal factor of I = U D U^T", "[Saha1999] (54)"),
+    "inverse": ("I_inverse", "inverse of the inertia matrix", "[Saha1999] (55)"),
+}
+"""The matrices that `Elimination.table` shows by a name: the field, the meaning and the equation of each."""
 PIVOT = 1e-14
 """Smallest pivot, relative to the composite inertia about the same axis: anything below is rounding."""
 
@@ -81,9 +89,17 @@ class Elimination:
         """The inverse of the inertia matrix in closed form, U^-T D^-1 U^-1.                  [Saha1999] (55)"""
         return self.U_inverse.T @ (self.U_inverse / self.mhat[:, None])
 
-    def table(self) -> str:
-        """Return psi, psi^ and m^ of each degree of freedom as text."""
+    def table(self, name: str = "") -> str:
+        """Return psi, psi^ and m^ of each degree of freedom as text, or one of FACTORS."""
         rows = tables.joint_labels((b.joint, b.p.shape[1]) for b in self.links.each)
+        if name:
+            field, meaning, equation = FACTORS[name]
+            matrix = getattr(self, field)
+            by_columns = rows if matrix.ndim == 2 else [(name, "")]
+            wrench = tables.twist_labels([""], (*WRENCH, *tables.mode_names("Q", len(self.psi))))
+            size = " x ".join(map(str, matrix.shape))
+            by_rows, matrix = wrench if name == "psi" else rows, matrix.reshape(len(matrix), len(by_columns))
+            return tables.text(matrix, by_rows, by_columns, heading=f"{name}: {meaning}, {size}  {equation}")
         columns = tables.twist_labels(["psihat", "psi"], (*WRENCH, *tables.mode_names("Q", len(self.psi))))
         matrix = np.column_stack([self.mhat, self.psihat.T, self.psi.T])
         return tables.text(matrix, rows, [("mhat", ""), *columns], heading="elimination, [Saha2013] (30)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -122,7 +123,17 @@ def test_denoc_matrices_in_symbols_and_numbers(capsys):
     assert r"\mathbf{D} = \left[" in capsys.readouterr().out
     assert run("denoc", "planar_2r", "U", "N_d") == 0
     shown = capsys.readouterr().out
-    assert "[[1.  2.8]" in shown and "N_d: joint motions, 12 x 2" in shown
+    assert "U: upper triangular factor of I = U D U^T, 2 x 2  [Saha1999] (53)" in shown
+    assert re.search(r"^joint1 +1 +2\.8\njoint2 +\. +1\n\nN_d: joint motions, 12 x 2", shown, re.MULTILINE)
+    assert run("denoc", "planar_2r", "psi", "mhat", "D", "inverse") == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^psi: .*, 6 x 2 .*\n +joint1 +joint2\n nx ", shown, re.MULTILINE)
+    assert re.search(r"^mhat: pivots, 2  .*\n +mhat\njoint1 +0\.024\njoint2 +0\.008333$", shown, re.MULTILINE)
+    assert re.search(r"^joint1 +41\.67 +-116\.7$", shown, re.MULTILINE)
+    assert run("denoc", "planar_2r", "u") == 2
+    assert "no matrix 'u'; did you mean 'U'? available: psi, mhat, U, D, inverse, t, N_l" in words(
+        capsys.readouterr().err
+    )
     assert run("denoc", "planar_2r", "--latex") == 2
     assert "--latex prints formulas; add --symbolic" in words(capsys.readouterr().err)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 import kinetree as kt
@@ -32,6 +34,21 @@ def test_study_writes_results_table_and_picture(tmp_path, capsys):
     assert np.isfinite(found["peak"][0]).all()
     assert len((tmp_path / "out" / "s.csv").read_text().splitlines()) == 7
     assert (tmp_path / "out" / "s.png").stat().st_size > 5000
+
+
+def test_without_matplotlib_a_study_is_whole(tmp_path, capsys, monkeypatch):
+    """Evaluate a study in a base installation: all but the picture, which is an error only where it is asked for."""
+    (tmp_path / "s.toml").write_text(FILE)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("kinetree.plots.")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert run("study", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out")) == 0
+    files = [str(tmp_path / "out" / name) for name in ("s.npz", "s.csv")]
+    need = "Figures need the package matplotlib: pip install 'kinetree[plots]'"
+    assert capsys.readouterr().out.rstrip().endswith("\n".join(["Files", *files, need]))
+    assert run("study", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out"), "--plot") == 2
+    text = capsys.readouterr()
+    assert text.out.rstrip().endswith("\n".join(["Files", *files])) and "Figures need the package" in text.err
 
 
 def test_study_goes_on_in_a_store(tmp_path, capsys):

@@ -158,7 +158,9 @@ def denoc(
 
     Numbers are those of the neutral position. With --symbolic, the mechanism is a small chain or tree.
     """
-    from ...errors import InputError
+    from ...errors import InputError, unknown_name
+    from ...formulations.elimination import FACTORS
+    from ...formulations.tables import NAMES
     from ...loading import load
 
     system, names = load(model), matrices or ["U", "D", "I"]
@@ -169,10 +171,10 @@ def denoc(
         print(found.latex(*names) if latex else found.text(*names))
         return
     numbers = system.denoc(system.neutral())
-    factors = numbers.elimination
-    own = {"psi": factors.psi, "mhat": factors.mhat, "U": factors.U, "D": factors.D, "inverse": factors.I_inverse}
     for name in names:
-        print(f"{name} =\n{own[name]}" if name in own else numbers.table(name))
+        if name not in FACTORS and name not in NAMES:
+            raise unknown_name("matrix", name, (*FACTORS, *NAMES))
+    print("\n\n".join(numbers.elimination.table(x) if x in FACTORS else numbers.table(x) for x in names))
 
 
 def _names(functions: Sequence[str] | None, function: Sequence[str] | None) -> list[str]:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -239,3 +240,11 @@ def run_of(path: Path, save: str | None) -> tuple[Path, str | None]:
     if save is not None:
         raise InputError(f"--output {str(path)!a} names the file of the run; leave out --save, or give a folder")
     return path.parent, path.name
+
+
+NO_FIGURES = "Figures need the package matplotlib: pip install 'kinetree[plots]'"
+
+
+def can_draw() -> bool:
+    """Return whether the package for figures is installed."""
+    return find_spec("matplotlib") is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ...page.writer import replay
 from ..demo import START, Demo, kuka_motion, tracking_errors
-from .console import heading, make_table, print_table
+from .console import NO_FIGURES, can_draw, heading, make_table, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,8 +29,8 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     heading(console, "Figures, and pages that replay the runs in a browser")
     for file in files:
         console.print(str(file), soft_wrap=True)
-    if not _can_draw():
-        console.print("Figures need the package matplotlib: pip install 'kinetree[plots]'", markup=False)
+    if not can_draw():
+        console.print(NO_FIGURES, markup=False)
     console.print()
     console.print("All agreements hold." if demo.holds else "A CHECK FAILS: see above.", style="bold")
 
@@ -104,17 +103,13 @@ def _print_speed(console: Console, demo: Demo) -> None:
 
 def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
     """Draw the figures, where matplotlib is installed, write pages that replay the runs, and return the files."""
-    drawn = (*draw_torques(demo, folder), *draw_runs(demo, folder)) if _can_draw() else ()
+    drawn = (*draw_torques(demo, folder), *draw_runs(demo, folder)) if can_draw() else ()
     return (
         *drawn,
         replay(demo.fall, folder / "stanford_fall.html", title="Stanford arm: free fall"),
         replay(demo.tracking, folder / "kuka_tracking.html", title="KUKA LWR 4+: computed torque"),
         replay(demo.bars, folder / "four_bar.html", title="Four-bar: free motion"),
     )
-
-
-def _can_draw() -> bool:
-    return find_spec("matplotlib") is not None
 
 
 def draw_torques(demo: Demo, folder: Path) -> tuple[Path, ...]:

@@ -13,9 +13,11 @@ from ...simulation.outcomes import Outcome
 from ...studies.plan import StudyOptions
 from .console import (
     INTERRUPTED,
+    NO_FIGURES,
     OUT,
     FileOrFolder,
     Folder,
+    can_draw,
     clean,
     compute_or_keep,
     file_of,
@@ -40,7 +42,10 @@ _HELP = written_options(StudyOptions)
 def study(
     file: Annotated[Path, typer.Argument(help="The study file (.toml): mechanism, samplings, motion and measures.")],
     output: Folder = OUT,
-    plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw the measures.")] = True,
+    plot: Annotated[
+        bool | None,
+        typer.Option("--plot/--no-plot", help="Draw the measures. Default: if matplotlib is installed."),
+    ] = None,
     store: Annotated[Path | None, typer.Option(help=_HELP["store"].help)] = None,
     workers: Annotated[int | None, typer.Option(help=_HELP["workers"].help, min=1)] = None,
     scheduler: Annotated[str | None, typer.Option(help=_HELP["on"].help.replace(", or a Dask client", ""))] = None,
@@ -66,6 +71,7 @@ def study(
     from .motions import print_files
 
     given, folder = read_study_file(file), folder_of(output, "files are named like the study")
+    drawn = can_draw() if plot is None else plot
     began = perf_counter()
     files = []
     if given.plan.keep or any(x is not None for x in (workers, scheduler, shard)):
@@ -80,13 +86,15 @@ def study(
         files.append(found.save(folder / f"{given.name}.npz"))
         if table:
             files.append(found.save(folder / f"{given.name}.csv"))
-        if plot and found.finished.any():
-            files.append(found.plot(path=folder / f"{given.name}.png", heading=given.description or None))
         if report is not None:
             files.append(found.report(folder / report, title=given.description or None))
+        if drawn and found.finished.any():
+            files.append(found.plot(path=folder / f"{given.name}.png", heading=given.description or None))
     finally:  # what was computed is printed even if it cannot be written
         print_study(make_console(), found, took)
-    print_files(make_console(), files)
+        print_files(make_console(), files)
+    if plot is None and not drawn:
+        make_console().print(NO_FIGURES, markup=False)
     if pressed:
         raise typer.Exit(INTERRUPTED)
     if not found.finished.any():
