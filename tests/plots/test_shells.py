@@ -56,6 +56,21 @@ def test_shells_of_own_tables_scale_with_the_robot(length):
     assert all(1e-3 < rod.radius / found.size < 0.2 for rod in found.shells)
 
 
+def test_a_base_touches_what_it_carries():
+    """Draw an arm whose shoulder is on a post, and one whose shoulder is at the origin: no gap above the base."""
+    for height in (0.4, 0.0):
+        bodies = [kt.Body("upper", mass=1.2, com=(0.25, 0.0, 0.02)), kt.Body("lower", mass=0.8, com=(0.2, 0.0, 0.0))]
+        shoulder = kt.Joint("shoulder", "revolute", kt.GROUND, "upper", kt.Placement((0.0, 0.0, height)), axis="y")
+        elbow = kt.Joint("elbow", "revolute", "upper", "lower", kt.Placement((0.5, 0.0, 0.0)), axis="z")
+        found, _ = drawn(kt.System(kt.build_mechanism("arm", bodies, [shoulder, elbow])))
+        top = max(np.dot(end, found.up) for rod in found.shells if rod.a < 0 for end in (rod.point_a, rod.point_b))
+        housing = next(rod for rod in found.shells if rod.a == rod.b == 0)
+        if height:
+            assert top == 0.0, "where the post begins"
+        else:
+            assert -housing.radius < top < 0.0, "within the housing"
+
+
 def test_platforms_and_trunks_have_frames():
     """Draw rods around the joints of a platform, and around the hips of a quadruped, each with two neighbors."""
     for name, count in (("stewart", 12), ("quadruped", 4)):  # a Stewart platform has one on the ground, too

@@ -77,15 +77,16 @@ def link_shell(rod: Rod, joints: Sequence[Joint], g: float, end: float) -> Rod:
     return replace(rod, radius=g, solid="link" if end < 0.95 * g else "rod")
 
 
-def base(roots: Mapping[int, float], up: Numbers) -> list[Rod]:
+def base(roots: Mapping[int, float], up: Numbers, *, raised: bool) -> list[Rod]:
     """Return the column and the foot of the base of an arm with a single root, given with its girth.
 
-    They are below the housing of a joint at the origin of the ground.
+    They are below the housing of a joint at the origin of the ground, or below the post that carries a raised one.
     """
     if len(roots) != 1:
         return []
     ((_, g),) = roots.items()
-    heights = -g * (0.5 * HOUSING[1] - 0.3 + np.array([0.0, COLUMN[1], COLUMN[1] + FOOT[1]]))
+    below = 0.0 if raised else 0.5 * HOUSING[1] - 0.3
+    heights = -g * (below + np.array([0.0, COLUMN[1], COLUMN[1] + FOOT[1]]))
     top, middle, low = (_plain(height * up) for height in heights)
     return [
         Rod(-1, middle, -1, top, COLUMN[0] * g, rgb(GREY), "link"),

@@ -110,7 +110,7 @@ def scene(run: Trajectory, read: Reader | None = None, *, loose_cuts: bool = Fal
         roots = {i: girth[i] for i, j in enumerate(joints) if j.parent == GROUND and not _floats(j)}
         foot = _footing(run, joints, loops, size, max(roots.values(), default=radius))
         rods += foot
-        cases += [] if loops or normal is not None else shells.base(roots, up)
+        cases += [] if loops or normal is not None else shells.base(roots, up, raised=bool(foot))
         cases += shells.frame_edges(-1, [(r.b, r.point_b) for r in foot], run["poses"][0], radius, rgb(GREY))
     rods += force_elements.element_rods(elements, index, run["poses"][0], size)
     loose = [cut for cut in links.cuts(loops, radius) if loose_cuts and _is_bare(mechanism, bodies, cut, read)]
