@@ -167,6 +167,8 @@ GOOD = {"joint": "revolute"}
         ([{"joint": 3}], "row 1, joint: a number where a text belongs"),
         ([GOOD | {"alfa": 1}], "row 1: no key 'alfa'; did you mean 'alpha'?"),
         ([GOOD | {"gamma": 1}], "row 1: no key 'gamma'"),
+        ([GOOD | {"d": 0.1}], "row 1: no key 'd'; did you mean 'b'?"),
+        ([GOOD | {"Jm": 0.1}], "row 1: no key 'Jm'; did you mean 'armature'?"),
         ([GOOD | {"a": math.nan}], "row 1, a: the number is nan; give a finite number"),
         ([GOOD | {"b": True}], "row 1, b: true or false where a number belongs"),
         ([GOOD | {"theta": "2 +"}], "row 1, theta: something is missing at the end in the expression '2 +'"),

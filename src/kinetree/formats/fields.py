@@ -137,8 +137,9 @@ def known_keys(table: object, known: Iterable[str], where: str) -> Mapping[str, 
 
 
 KEYS_ELSEWHERE = {"origin": "translation", "xyz": "translation", "placement": "translation", "position": "translation"}
-KEYS_ELSEWHERE |= {"type": "kind", "center_of_mass": "com", "cog": "com", "limit": "limits"}
-"""Keys that users of other formats try first, and ours of the same meaning."""
+KEYS_ELSEWHERE |= {"type": "kind", "center_of_mass": "com", "cog": "com", "limit": "limits", "qlim": "limits"}
+KEYS_ELSEWHERE |= {"d": "b", "offset": "theta", "m": "mass", "r": "com", "i": "inertia", "jm": "armature"}
+"""Keys that users of other formats and programs try first, in lower case, and ours of the same meaning."""
 
 
 def refuse_unknown_tables(data: Mapping[str, object], known: Sequence[str]) -> None:

@@ -378,7 +378,7 @@ def listen(first: Callable[[], System], folder: Folder, port: int | None = 0) ->
         except InputError:
             return listen(first, folder, 0)
     for package in ("starlette", "uvicorn", "websockets"):
-        optional(package, "studios", "studio")
+        optional(package, "Pages of the studio", "studio")
     import uvicorn  # type: ignore[import-not-found]
 
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
