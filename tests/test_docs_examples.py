@@ -16,6 +16,7 @@ import pytest
 import everyday
 import kinetree as kt
 from gpus import missing_gpu
+from kinetree import library, loops
 from kinetree.compiler.lower.sweeps import Tree
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -23,6 +24,7 @@ NAV = (DOCS.parent / "mkdocs.yml").read_text().split("\nnav:\n", 1)[1]
 LISTED = re.findall(r"([\w./-]+\.md)\s*$", NAV, re.MULTILINE)
 PAGES = sorted({*LISTED, *(str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md"))})
 OPTIONAL = ("cupy", "exudyn", "jax", "mujoco", "pinocchio", "pydrake", "rl_games", "torch")
+RECORD = DOCS.parent / "tests" / "interface.txt"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -96,6 +98,33 @@ def test_every_entry_of_the_reference_exists():
         except (ImportError, AttributeError):
             missing.append(name)
     assert len(names) > 20 and not missing
+
+
+def test_names_in_the_documents_exist():
+    """Find every public name, module and command that a document mentions, and the numbers of the library."""
+    documents = [DOCS / page for page in PAGES] + [DOCS.parent / name for name in ("README.md", "CHANGELOG.md")]
+    verbs = {line.split()[1] for line in RECORD.read_text().splitlines() if line.startswith("kinetree ")}
+    missing, found = [], 0
+    for file in documents:
+        text = file.read_text()
+        named = {f"kinetree:{x}" for x in re.findall(r"\bkt\.(?!NAME\b)([A-Za-z]\w*)", text)}
+        named |= {x for x in re.findall(r"`(kinetree(?:\.[a-z_]+)+)`", text) if not x.endswith((".mjs", ".js"))}
+        found += len(named)
+        for name in named:
+            try:
+                resolve_name(name)
+            except (ImportError, AttributeError):
+                missing.append(f"{file.name}: {name}")
+        called = re.findall(r"^(?:\./dev )?kinetree ([a-z]+)|`kinetree ([a-z]+)", text, re.MULTILINE)
+        missing += [f"{file.name}: kinetree {a or b}" for a, b in called if (a or b) not in verbs]
+    assert found > 500 and not missing
+    systems = [kt.load(name).mechanism for name in library.names()]
+    closed = sum(bool(mechanism.closures) for mechanism in systems)
+    assert (
+        f"| library | {len(systems)} mechanisms as TOML files, each with its source; {closed} closed ones"
+        in (DOCS / "index.md").read_text()
+    )
+    assert f"| closed loops | {len(loops.KINDS)} kinds: " in (DOCS / "index.md").read_text()
 
 
 def test_a_million_arms_without_a_gpu_is_one_sentence():
