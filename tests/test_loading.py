@@ -137,3 +137,15 @@ def test_results_are_no_mechanisms(tmp_path):
     ) as caught:
         kt.load(file)
     assert "runs are for `kinetree plot`, `replay` and `loads`" in caught.value.command_line
+
+
+def test_files_with_similar_names_are_suggested(tmp_path, monkeypatch):
+    """Mistype the name of a file, and leave its suffix out: the file that is there is suggested."""
+    monkeypatch.chdir(tmp_path)
+    kt.save(kt.load("planar_2r"), "crane.toml")
+    (tmp_path / "crane.txt").write_text("no model")
+    for name, error in (("craen.toml", kt.ModelError), ("crane.tml", kt.ModelError), ("Crane", kt.UnknownNameError)):
+        with pytest.raises(error, match=r"did you mean 'crane\.toml'\?"):
+            kt.load(name)
+    with pytest.raises(kt.ModelError, match=r"elsewhere.crane\.toml: does not exist; give the path"):
+        kt.load(tmp_path / "elsewhere" / "crane.toml")

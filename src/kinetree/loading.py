@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 from . import library
 from ._support.atomic import replacing
 from .errors import InputError, ModelError, unknown_name, warn_caller
-from .formats import KNOWN, read
+from .formats import KNOWN, model_files, read
 from .formats.contact_shapes import contacts_from_shapes, contacts_of_pairs
 from .formats.dh import mechanism_from_dh
 from .formats.mjcf_writer import write_mjcf
@@ -68,8 +68,9 @@ def load(
         arguments = {**robot.arguments, **(arguments or {})} if robot.arguments is not None else arguments
     elif isinstance(model, str) and _is_name(model):
         if model not in library.names():
-            robots = {name.lower(): f"{library.PREFIX}{name}" for name in library.robots()}
-            raise unknown_name("library mechanism", model, library.names(), elsewhere=robots)
+            elsewhere = {name.lower(): f"{library.PREFIX}{name}" for name in library.robots()}
+            elsewhere |= {Path(file).stem.lower(): file for file in model_files(".")}
+            raise unknown_name("library mechanism", model, library.names(), elsewhere=elsewhere)
         model = library.path(model)
     try:
         return _system(

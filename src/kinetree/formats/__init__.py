@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from ..errors import Advice, ModelError
 from ..model.mechanism import Mechanism
+from ..model.part_fields import MAX_NAME
 from .report import Report
 
 SUFFIXES = (".toml", ".urdf", ".xacro", ".xml", ".sdf", ".csv", ".m")
@@ -41,7 +45,9 @@ def read(
     if not os.path.isfile(path):  # unlike Path.is_file, it does not raise for names that are too long
         there = os.path.lexists(path) and "is not a regular file, or a link that leads to none"
         kind = "is a folder" if os.path.isdir(path) else there or "does not exist"
-        raise ModelError(f"{kind}", file=_short(str(path)), remedy=f"give the path of a {KNOWN} file")
+        near = difflib.get_close_matches(path.name[:MAX_NAME], model_files(path.parent), n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ModelError(f"{kind}", file=_short(str(path)), remedy=f"{hint}give the path of a {KNOWN} file")
     suffix = path.suffix.lower()
     if arguments is not None and suffix not in (".xacro", ".urdf"):
         raise ModelError("arguments are those of xacro files", file=path, remedy="leave them out")
@@ -85,6 +91,13 @@ def read(
     kind = f"with the suffix {suffix!r}" if suffix else "without a suffix"
     remedy = RESULTS if suffix in (".npz", ".parquet", ".zarr") else f"use {KNOWN}"
     raise ModelError(f"files {kind} are not mechanisms", file=path, remedy=remedy)
+
+
+def model_files(folder: str | Path) -> list[str]:
+    """Return the names of the files of a folder that `read` takes, of the first thousand files there."""
+    with suppress(OSError):
+        return [f.name for f in islice(Path(folder).iterdir(), 1000) if f.suffix.lower() in SUFFIXES]
+    return []
 
 
 def _short(path: str) -> str:

@@ -11,7 +11,7 @@ from xml.parsers import expat
 import numpy as np
 
 from .._support.optional import optional
-from ..errors import InputError
+from ..errors import Advice, InputError
 from ..model.parts import Shape
 from ..plots.meshes import Mesh
 
@@ -46,10 +46,11 @@ def read_mesh(path: str | Path) -> Mesh:
     """Return the mesh of a file, simplified."""
     file = Path(path)
     if not file.is_file():
-        raise InputError(
-            f"no file {str(path)!r} for a mesh; give roots= to load(), the folders in which its packages are, or "
-            "leave meshes out"
-        )
+        why = f"no file {str(path)!r} for a mesh; give"
+        raise InputError(Advice(
+            f"{why} roots= to load(), the folders in which its packages are, or leave meshes out",
+            f"{why} --root, the folder in which its packages are, or leave --meshes out",
+        ))  # fmt: skip
     trimesh = optional("trimesh", "Meshes", "meshes")
     kind = file.suffix.lower()
     if kind not in KINDS:
