@@ -54,6 +54,7 @@ def test_the_page_shows_all_statistics(stored, tmp_path):
                   "Sensitivity", "Worst cases"):  # fmt: skip
         assert f"<h2>{title}</h2>" in page
     assert f"{int((stored['fastest'] > bound).sum())} of 64 runs failed: probability 0.5" in page
+    assert not re.search(r"clopper-pearson\)[^<]*reason +runs", page), "the reasons are a table, not text"
     assert page.count('class="chart timed"') == 2 and page.count('class="band"') == 6
     assert page.count('class="whisker"') == 8
     worst = stored.worst("last", 3, largest=False)

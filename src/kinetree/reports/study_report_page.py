@@ -161,7 +161,7 @@ def _with_unit(x: float, unit: str) -> str:
 def _sections(study: Study, found: Summary, *, timed: bool) -> list[str]:
     out = [section("Varied quantities", "What differs between the runs.", _quantities(study))]
     if found.failures is not None and found.failures.reasons:
-        out.append(section("Failures", f"{found.failures}.", _reasons(found)))
+        out.append(section("Failures", f"{found.failures.summary()}.", _reasons(found)))
     if found.histograms:
         charts = "".join(_histogram(x) for x in found.histograms.values())
         lead = "Each measure over all runs that finished."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import everyday
@@ -31,8 +33,12 @@ def test_reports_of_studies_are_written(tmp_path, capsys):
     capsys.readouterr()
     limits = ("--limit", "peak < 20.5", "--limit", "peak > 1")
     assert run("report", str(tmp_path / "s.zarr"), "-o", str(tmp_path), *limits) == 0
-    out = words(capsys.readouterr().out)
-    assert "press: 30 of 30 runs" in out and "of 30 runs failed: probability" in out
+    printed = capsys.readouterr().out
+    out = words(printed)
+    assert "press: 30 of 30 runs" in out and "of 30 runs failed: probability" in out and "\\n" not in printed
+    assert re.search(
+        r"^Failed runs\nreason +runs\n(.*\n)*peak below 1 N m or above 20.5 N m +\d+\n", printed, re.MULTILINE
+    )
     assert "peak below 1 N m or above 20.5 N m" in (tmp_path / "s_report.html").read_text()
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..._support.tables import count_text
 from ...analysis.cost import Timing
 from ...analysis.verify.comparisons import FACTOR, QUANTITIES, Comparison, Verification
 from ...errors import ModelError
 from ...system import System
 from ..reproduce.entry import Entry, Outcome, Verdict
-from .console import OUT, Folder, clean, count_text, folder_of, heading, make_table, print_table
+from .console import OUT, Folder, clean, folder_of, heading, make_table, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -337,9 +338,7 @@ def print_verification(console: Console, found: Verification) -> None:
             if row.reason or row.failure:
                 console.print(f"{row.name} {row.verdict}: {clean(row.reason or row.failure)}")
         condition = f"condition of the inertia matrix up to {found.condition:.2g}"
-        console.print(
-            f"{count_text(found.states, 'random state', 'random states')}, {condition}, with external wrenches."
-        )
+        console.print(f"{count_text(found.states, 'random state')}, {condition}, with external wrenches.")
     console.print(found.summary(), style="bold green" if found else "bold red")
 
 

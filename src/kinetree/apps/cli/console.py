@@ -66,11 +66,6 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def count_text(count: int, one: str, many: str) -> str:
-    """Return a count with its noun."""
-    return f"{count} {one if count == 1 else many}"
-
-
 def heading(console: Console, text: str) -> None:
     """Print the heading of a section after an empty line."""
     console.print()

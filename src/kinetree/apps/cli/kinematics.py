@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from ..._support.tables import count_text
 from ...model.axes import axis_names
 from .analyses import Base, Lenient, Model, Root, load_system
-from .console import NAMES, OUT, FileOrFolder, clean, count_text, file_of, make_table, print_table
+from .console import NAMES, OUT, FileOrFolder, clean, file_of, make_table, print_table
 from .simulating import Param
 
 if TYPE_CHECKING:
@@ -144,9 +145,9 @@ def print_positions(console: Console, found: Any) -> None:
 
 
 def _print_method(console: Console, found: Any) -> None:
-    console.print(f"{count_text(len(found), 'solution', 'solutions')} by {found.method}")
+    console.print(f"{count_text(len(found), 'solution')} by {found.method}")
     if found.outside:
-        console.print(f"{count_text(found.outside, 'solution', 'solutions')} beyond the limits: --no-limits lists all")
+        console.print(f"{count_text(found.outside, 'solution')} beyond the limits: --no-limits lists all")
     if found.redundant:
         extra = count_text(found.redundant, "degree of freedom", "degrees of freedom")
         console.print(f"The arm has {extra} in excess: solutions are infinitely many, and one of them is listed.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..._support.tables import count_text
 from ...algebra.scalars import Numbers
 from ...analysis.loops.driven_motion import nearest_motion
 from ...errors import AssemblyError, InputError, ModelError, unknown_name
@@ -25,7 +26,7 @@ from ...simulation.acting.references import Cycloid, Reference, Table, sampled
 from ...simulation.acting.references.table import column_names
 from ...simulation.monitors import limit_violations
 from ...system import System
-from .console import INTERRUPTED, clean, count_text, heading, make_table, print_table
+from .console import INTERRUPTED, clean, heading, make_table, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +49,7 @@ def listed_numbers(option: str, text: str, names: Sequence[str]) -> np.ndarray:
     words = text.split(",")
     if len(words) != len(names):
         listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        raise InputError(f"{option} has {count_text(len(words), 'number', 'numbers')}; give {len(names)}: {listed}")
+        raise InputError(f"{option} has {count_text(len(words), 'number')}; give {len(names)}: {listed}")
     return np.array(_constants(option, text))
 
 
@@ -119,9 +120,7 @@ def exit_status(run: Trajectory, pressed: bool) -> int:
 
 def print_run(console: Console, run: Trajectory, seconds: float) -> None:
     """Print the method and status of a run, its energy error if energy is conserved, and the range of its states."""
-    heading(
-        console, f"{clean(run.system.mechanism.name)}: {count_text(len(run), 'sample', 'samples')} to {run.t[-1]:g} s"
-    )
+    heading(console, f"{clean(run.system.mechanism.name)}: {count_text(len(run), 'sample')} to {run.t[-1]:g} s")
     numbers = ", ".join(f"{key} = {run.options[key]:g}" for key in ("dt", "rtol", "atol") if key in run.options)
     console.print(f"method {run.method} ({numbers}), {run.evaluations:,} evaluations, {seconds:.2g} s in all")
     console.print(f"status: {clean(run.status)}", style=None if run.finished else "bold red")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import joints as joint_kinds
+from ..._support.tables import count_text
 from ...algebra.scalars import Scalar
 from ...formats.report import SORTS, Report
 from ...joints import kind
@@ -18,7 +19,7 @@ from ...model.parameters import Expression, resolve
 from ...model.parts import Joint, Limits
 from ...model.topology import modules
 from ...system import System
-from .console import NARROW, clean, count_text, heading, make_table, print_table
+from .console import NARROW, clean, heading, make_table, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,7 +100,7 @@ def _print_summary(console: Console, mechanism: Mechanism) -> None:
         "gravity": f"{_vector(mechanism.gravity)} m/s^2",
         "modules": str(len(modules(mechanism))),
         "parts": ", ".join(
-            count_text(len(parts), one, one + "s")
+            count_text(len(parts), one)
             for one, parts in (
                 ("frame", mechanism.frames),
                 ("loop", mechanism.loops),
@@ -254,7 +255,7 @@ def print_library(console: Console, mechanisms: Sequence[tuple[str, Mechanism]],
     console.print()
     console.print("nv: degrees of freedom of the joints; loops leave fewer.", style="dim")
     if robots:
-        named = f"{count_text(len(robots), 'robot', 'robots')} of installed packages: {clean(', '.join(robots))}."
+        named = f"{count_text(len(robots), 'robot')} of installed packages: {clean(', '.join(robots))}."
         for line in textwrap.wrap(f"robot:NAME: {named}", min(console.width, 120)):
             console.print(line, style="dim")
     console.print("kinetree show NAME: joints, bodies, description and source.", style="dim")
@@ -290,6 +291,6 @@ def print_cache(
     console: Console, folder: Path, files: Sequence[tuple[float, int, str]], limit: int, *, cleared: bool
 ) -> None:
     """Print folder, number of files, size and limit of the cache of compiled code, and what was removed."""
-    size = f"{count_text(len(files), 'file', 'files')}, {sum(x[1] for x in files) / 2**20:.1f} MiB"
+    size = f"{count_text(len(files), 'file')}, {sum(x[1] for x in files) / 2**20:.1f} MiB"
     console.print(f"{clean(str(folder))}", soft_wrap=True)
     console.print(f"removed: {size}" if cleared else f"{size} of at most {limit / 2**20:.0f} MiB; --clear removes them")

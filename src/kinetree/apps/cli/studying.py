@@ -159,8 +159,15 @@ def report(
     path = found.report(file_of(output, f"{study.stem}_report.html"), limits=limits, columns=column or None, n=worst)
     console = make_console()
     heading(console, f"{clean(str(found.about.get('mechanism', 'study')))}: {found.evaluated:,} of {found.runs:,} runs")
-    for line in summary_of(found, limits=limits, columns=[], n=worst).words:
+    summary = summary_of(found, limits=limits, columns=[], n=worst)
+    for line in summary.words:
         console.print(f"  {clean(line)}", soft_wrap=True)
+    if summary.failures is not None and any(summary.failures.reasons.values()):
+        heading(console, "Failed runs")
+        table = make_table(console, "reason", "runs", numeric=("runs",))
+        for reason, count in summary.failures.reasons.items():
+            table.add_row(clean(reason), f"{count:,}")
+        print_table(console, table)
     print_files(console, [path])
     if not found.finished.any():
         raise typer.Exit(1)

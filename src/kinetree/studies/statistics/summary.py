@@ -251,7 +251,7 @@ def _words(study: Study, failures, histograms, indices, worst, least) -> tuple[s
             "those of these runs."
         )
     if failures is not None:
-        lines.append(f"{failures}.")
+        lines.append(f"{failures.summary()}.")
     for name, x in histograms.items():
         unit = f" {x.unit}" if x.unit else ""
         extreme = worst[name][0]
