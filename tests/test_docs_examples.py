@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import subprocess
 import sys
@@ -100,6 +102,47 @@ def test_every_entry_of_the_reference_exists():
     assert len(names) > 20 and not missing
 
 
+def imported(program: str) -> set[str]:
+    """Return what a program imports from Kinetree, as names for pkgutil."""
+    parsed = [x for x in ast.walk(ast.parse(program)) if isinstance(x, ast.Import | ast.ImportFrom)]
+    found = {f"{x.module}:{a.name}" for x in parsed if isinstance(x, ast.ImportFrom) and x.level == 0 for a in x.names}
+    found |= {a.name for x in parsed if isinstance(x, ast.Import) for a in x.names}
+    return {name for name in found if re.match(r"kinetree\b", name)}
+
+
+def resolves(name: str) -> bool:
+    """Return whether a name, or the module of this name, exists."""
+    for way in (name, name.replace(":", ".")):
+        try:
+            resolve_name(way)
+        except (ImportError, AttributeError):
+            continue
+        return True
+    return False
+
+
+def test_imports_of_examples_exist():
+    """Resolve the imports of all pages, notebooks, examples, benchmarks and pictures, also of those that run seldom."""
+    programs = {page: "\n".join(block for _, block in blocks(page)) for page in PAGES}
+    for file in DOCS.glob("notebooks/*.ipynb"):
+        cells = [x for x in json.loads(file.read_text())["cells"] if x["cell_type"] == "code"]
+        programs[file.name] = "\n".join("".join(x["source"]) for x in cells)
+    for folder in ("docs", "examples", "benchmarks"):
+        programs |= {str(file): file.read_text() for file in (DOCS.parent / folder).glob("*.py")}
+    found = {(place, name) for place, program in programs.items() for name in imported(program)}
+    assert len(found) > 200 and not [(place, name) for place, name in found if not resolves(name)]
+
+
+def test_files_that_the_documents_name_exist():
+    """Find every Python file that a page names: by its path in the repository, the package or the tests, or alone."""
+    root = DOCS.parent
+    known = {f.name for folder in ("src", "tests") for f in (root / folder).rglob("*.py")}
+    places = [root, root / "src" / "kinetree", root / "tests", DOCS]
+    named = {(page, x) for page in PAGES for x in re.findall(r"`([\w./-]+\.py)`", (DOCS / page).read_text())}
+    gone = [(p, x) for p, x in named if not any((y / x).exists() for y in places) and ("/" in x or x not in known)]
+    assert len(named) > 100 and not gone
+
+
 def test_names_in_the_documents_exist():
     """Find every public name, module and command that a document mentions, and the numbers of the library."""
     documents = [DOCS / page for page in PAGES] + [DOCS.parent / name for name in ("README.md", "CHANGELOG.md")]
@@ -110,11 +153,7 @@ def test_names_in_the_documents_exist():
         named = {f"kinetree:{x}" for x in re.findall(r"\bkt\.(?!NAME\b)([A-Za-z]\w*)", text)}
         named |= {x for x in re.findall(r"`(kinetree(?:\.[a-z_]+)+)`", text) if not x.endswith((".mjs", ".js"))}
         found += len(named)
-        for name in named:
-            try:
-                resolve_name(name)
-            except (ImportError, AttributeError):
-                missing.append(f"{file.name}: {name}")
+        missing += [f"{file.name}: {name}" for name in named if not resolves(name)]
         called = re.findall(r"^(?:\./dev )?kinetree ([a-z]+)|`kinetree ([a-z]+)", text, re.MULTILINE)
         missing += [f"{file.name}: kinetree {a or b}" for a, b in called if (a or b) not in verbs]
     assert found > 500 and not missing
