@@ -131,10 +131,11 @@ def draw_gears(path: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Write all pictures into a folder."""
+    """Write all pictures into a folder, and print their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    draw_cam(folder / "cams-cycle.png")
-    draw_gears(folder / "cams-gears.png")
+    for draw, name in ((draw_cam, "cams-cycle.png"), (draw_gears, "cams-gears.png")):
+        draw(folder / name)
+        print(folder / name)
 
 
 if __name__ == "__main__":

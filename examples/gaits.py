@@ -86,4 +86,4 @@ def draw_forces(plt, runs, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1] if len(sys.argv) > 1 else "out/gaits"))
+    print(*draw(Path(sys.argv[1] if len(sys.argv) > 1 else "out/gaits")), sep="\n")

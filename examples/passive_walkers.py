@@ -20,7 +20,7 @@ SIDE, STEPS = (36, 28), 8
 
 
 def draw(folder: Path) -> None:
-    """Write both pictures."""
+    """Write both pictures, and print their paths."""
     import matplotlib.pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,6 +52,7 @@ def draw(folder: Path) -> None:
         axes.set(xlabel="rate of the supporting leg [rad/s]", ylabel="rate of the hip [rad/s]")
         figure.colorbar(shown, label=f"steps until it falls, of {STEPS}")
         figure.savefig(folder / "compass_basin.png", dpi=150)
+    print(folder / "compass_gait.png", folder / "compass_basin.png", sep="\n")
 
 
 if __name__ == "__main__":

@@ -156,11 +156,11 @@ def draw_bicycle(path: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Write all pictures into a folder."""
+    """Write all pictures into a folder, and print their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    draw_disc(folder / "rolling-disc.png")
-    draw_bases(folder / "rolling-bases.png")
-    draw_bicycle(folder / "rolling-bicycle.png")
+    for draw, name in ((draw_disc, "disc"), (draw_bases, "bases"), (draw_bicycle, "bicycle")):
+        draw(folder / f"rolling-{name}.png")
+        print(folder / f"rolling-{name}.png")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ def speeds(axes, run: kt.Trajectory, names: dict[str, np.ndarray]) -> None:
 
 
 def draw(folder: Path) -> list[Path]:
-    """Simulate all motions, draw the pictures, and return their paths."""
+    """Simulate all motions, draw the pictures, write the pages, and return the paths of all."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -114,7 +114,7 @@ def draw(folder: Path) -> list[Path]:
                 speeds(panels[1], run, {"tip": pace, **beside})
             files.append(folder / f"ropes-{name}.png")
             figure.savefig(files[-1], dpi=110, metadata={"Software": "Kinetree"})
-            run.replay(folder / f"ropes-{name}.html")
+            files.append(run.replay(folder / f"ropes-{name}.html"))
     return files
 
 

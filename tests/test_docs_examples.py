@@ -166,6 +166,16 @@ def test_names_in_the_documents_exist():
     assert f"| closed loops | {len(loops.KINDS)} kinds: " in (DOCS / "index.md").read_text()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cams", "gaits", "passive_walkers", "rolling", "ropes"])
+def test_examples_print_what_they_write(name, tmp_path):
+    """Run an example in an empty folder: the last lines that it prints are the files that are there."""
+    program = [sys.executable, str(DOCS.parent / "examples" / f"{name}.py")]
+    done = subprocess.run(program, capture_output=True, text=True, cwd=tmp_path, check=True)
+    files = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
+    assert files and set(done.stdout.splitlines()[-len(files) :]) == files
+
+
 def test_a_million_arms_without_a_gpu_is_one_sentence():
     """Run the example on a machine without a GPU: the reason and a command that works there, and no traceback."""
     if not missing_gpu():
