@@ -8,13 +8,17 @@ from types import ModuleType
 from ..errors import InputError
 
 
+class PackageMissing(InputError):
+    """An optional package is not installed: the message has the command that installs it."""
+
+
 def casadi() -> ModuleType:
     """Return the module casadi; an InputError names its extra."""
     return optional("casadi", "Functions of CasADi, the method bdf and the route lagrange", "optimal")
 
 
 def optional(package: str, purpose: str, extra: str = "results") -> ModuleType:
-    """Import an optional package, or raise an InputError that names the command to install it.
+    """Import an optional package, or raise PackageMissing, which names the command to install it.
 
     Without an `extra` (""), that command installs the package alone.
     """
@@ -24,10 +28,10 @@ def optional(package: str, purpose: str, extra: str = "results") -> ModuleType:
         raise missing(package, purpose, extra) from None
 
 
-def missing(package: str, purpose: str, extra: str) -> InputError:
+def missing(package: str, purpose: str, extra: str) -> PackageMissing:
     """Return the error that names an optional package and the command to install it."""
     wanted = f"pip install 'kinetree[{extra}]'" if extra else pip_install(package)
-    return InputError(f"{purpose} need the package {package.partition('.')[0]}, which is not installed; {wanted}")
+    return PackageMissing(f"{purpose} need the package {package.partition('.')[0]}, which is not installed; {wanted}")
 
 
 def pip_install(module: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 
 import pytest
 from rich.console import Console
@@ -162,6 +163,15 @@ def test_reproduce_lists_and_runs(capsys, tmp_path):
         any(line.split()[:2] == ["gupta2013-masses", "reproduced"] for line in out.splitlines()) and "0.628000" in out
     )
     assert (tmp_path / "made" / "gupta2013_masses.csv").exists()
+
+
+def test_reproduce_goes_on_without_a_package(capsys, tmp_path, monkeypatch):
+    """Hide SymPy: the entry that needs it is not run, with the command that installs it, and the next one is."""
+    monkeypatch.setitem(sys.modules, "sympy", None)
+    assert run("reproduce", "saha1999-section-6.1", "gupta2013-masses", "--out", str(tmp_path)) == 1
+    verdicts = words(capsys.readouterr().out.split("Verdicts")[1])
+    assert "saha1999-section-6.1 not run Equations in symbols need the package sympy" in verdicts
+    assert "gupta2013-masses reproduced" in verdicts
 
 
 def test_reproduce_fails_with_what_does_not_hold(capsys, tmp_path, monkeypatch):

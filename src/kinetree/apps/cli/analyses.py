@@ -190,8 +190,9 @@ def reproduce(
 ) -> None:
     """Reproduce tables and figures of the papers.
 
-    Each gets a verdict with its reason. Exit status 1 if one is not reproduced.
+    Each gets a verdict with its reason. Exit status 1 if one is not reproduced, or needs a package that is missing.
     """
+    from ..._support.optional import PackageMissing
     from ..._support.progress import on_terminal
     from .. import reproduce as papers
     from .console import make_console
@@ -205,11 +206,15 @@ def reproduce(
     for entry in chosen:
         if on_terminal():
             typer.echo(f"... {entry.name}: {entry.what}", err=True)  # some take a minute
-        outcome = entry.run(folder)
+        try:
+            outcome = entry.run(folder)
+        except PackageMissing as error:
+            outcome = papers.Outcome((), missing=str(error))
         print_outcome(console, entry, outcome)
         outcomes.append((entry, outcome))
     print_verdicts(console, outcomes)
-    if any(outcome.verdict is papers.Verdict.NOT_REPRODUCED for _, outcome in outcomes):
+    failed = (papers.Verdict.NOT_REPRODUCED, papers.Verdict.NOT_RUN)
+    if any(outcome.verdict in failed for _, outcome in outcomes):
         raise typer.Exit(1)
 
 
@@ -269,6 +274,7 @@ VERDICT_STYLES = {
     Verdict.WITH_STAND_INS: "green",
     Verdict.STATEMENT_HOLDS: "green",
     Verdict.NOT_REPRODUCED: "bold red",
+    Verdict.NOT_RUN: "dim",
 }
 
 

@@ -34,6 +34,7 @@ class Verdict(Enum):
     WITH_STAND_INS = "reproduced with stand-in data"
     STATEMENT_HOLDS = "statement holds, data not printed"
     NOT_REPRODUCED = "not reproduced"
+    NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Outcome:
     """Results of an entry: checks, tables to print (a row of headings, then rows of texts), and the files written.
 
     `stand_ins` are the inputs that are ours because the paper does not print them. `unprinted` are the results of the
-    paper that are not printed as numbers, such as curves.
+    paper that are not printed as numbers, such as curves. `missing` is why nothing was computed.
     """
 
     checks: tuple[Check, ...]
@@ -60,6 +61,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     unprinted: str = ""
+    missing: str = ""
 
     @property
     def failed(self) -> tuple[Check, ...]:
@@ -69,6 +71,8 @@ class Outcome:
     @property
     def verdict(self) -> Verdict:
         """What the checks show; referees and data alone show nothing about the results of a paper."""
+        if self.missing:
+            return Verdict.NOT_RUN
         sources = {check.source for check in self.checks} & {Source.PRINTED, Source.STATED}
         if self.failed or not sources:
             return Verdict.NOT_REPRODUCED
@@ -80,6 +84,8 @@ class Outcome:
     def reason(self) -> str:
         """Why the verdict is as it is."""
         match self.verdict:
+            case Verdict.NOT_RUN:
+                return self.missing
             case Verdict.NOT_REPRODUCED if self.failed:
                 return "; ".join(f"{check.states}: {check.found}" for check in self.failed)
             case Verdict.NOT_REPRODUCED:
