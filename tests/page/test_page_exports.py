@@ -89,6 +89,43 @@ def test_motions_are_repeated_outside_of_the_page(chromium, tmp_path, name, driv
         assert_close(shown(page, system)[1], q, 1e-13, f"{name}, {drive}: link")
 
 
+TRACKED = {  # settings of the planned motion of a PUMA
+    "cycloid": "kind: 'cycloid'",
+    "via": "kind: 'quintic', via: [{ u: 0.4, q: [0.6, -0.2, 0.3, 0.1, 0.9, -0.4] }]",
+    "moving": "kind: 'cubic', qd0: [0.3, 0, -0.2, 0, 0.1, 0], qd1: [0, 0.2, 0, -0.1, 0, 0.3]",
+}
+
+
+@pytest.mark.parametrize("kind", TRACKED)
+def test_drives_track_the_planned_motion(chromium, tmp_path, kind):
+    """Track a planned motion from its start and from beside it: the library's feed-forward and PD move the same."""
+    arm = kt.load("puma560")
+    plan = f"{TRACKED[kind]}, q1: [0.9, -0.4, 0.7, 0.6, 0.4, -0.5], duration: 1.25"
+    with opened(chromium, arm.page().save(tmp_path / "page.html"), after="#mode=Motion") as page:
+        page.evaluate(f"kinetree.store.set({{ inverse: {{ ...kinetree.store.get('inverse'), {plan} }} }})")
+        page.get_by_role("button", name="Simulate", exact=True).click()
+        page.get_by_role("button", name="track", exact=True).click()
+        page.evaluate("kinetree.store.get('motion').extend(1.2, { patience: 1e5 })")
+        t, q, qd = shown(page, arm)
+        planned = "(all) => all.map((t) => ['q', 'qd'].map((x) => Array.from(kinetree.plan.made().motion.state(t)[x])))"
+        expected = np.array(page.evaluate(planned, t.tolist()))
+        assert_close(q, expected[:, 0], 2e-4, f"{kind}: the planned positions")  # 7e-5: accelerations between samples
+        assert_close(qd, expected[:, 1], 2e-3, f"{kind}: the planned velocities")
+        page.evaluate(
+            """() => {
+                const { q, qd } = kinetree.store.get("start");
+                kinetree.store.set({ start: { q: q.map((x) => x + 0.1), qd } }, { by: "test" });
+                kinetree.store.get("motion").extend(1.6, { patience: 1e5 });
+            }"""
+        )
+        found, (t, q, qd) = texts(page), shown(page, arm)
+    assert "The same as an experiment" not in found
+    made = python_run(found["The same in Python"])["run"]
+    assert_close(made.q, q, 2e-4, f"{kind}: Python, from beside the motion")  # 7e-5, as above
+    assert_close(made.qd, qd, 2e-3, f"{kind}: velocities of Python")
+    assert_close(q[-1], [0.9, -0.4, 0.7, 0.6, 0.4, -0.5], 0.02, "the springs bring it back, from 0.1 beside it")
+
+
 def test_a_motion_that_was_changed_is_marked(chromium, tmp_path):
     """Change the drives after a while: the exported lines state that they differ."""
     with opened(chromium, kt.load("planar_2r").page().save(tmp_path / "page.html")) as page:

@@ -139,3 +139,24 @@ def test_via_points_are_passed_at_their_times(chromium, tmp_path):
         page.reload()
         until(page, "window.kinetree && kinetree.store.get('mode') === 'Motion'")
         assert page.evaluate("kinetree.store.get('inverse').via") == link
+
+
+def test_a_plan_without_a_motion_cannot_be_tracked(chromium, tmp_path):
+    """Plan an arc without a via point: it cannot be played or tracked; with the point it can, from its start."""
+    with opened(chromium, kt.load("planar_3r").page().save(tmp_path / "arm.html"), after="#mode=Motion") as page:
+        play = page.get_by_role("button", name="Play the motion")
+        kind(page, "arc")
+        assert play.is_disabled()
+        mode(page, "Simulate")
+        page.get_by_role("button", name="track", exact=True).click()
+        told = "There is no motion to track. An arc needs one position on its way"
+        until(page, f"document.querySelector('.message').textContent.startsWith({told!r})")
+        mode(page, "Motion")
+        kind(page, "cubic")
+        typed(page, "from joint1", "30")
+        assert play.is_enabled()
+        mode(page, "Simulate")
+        assert page.inner_text(".message") == ""
+        assert_close(coordinates(page), [np.radians(30), 0, 0], 1e-15, "the start of the plan")
+        page.evaluate("kinetree.store.get('motion').extend(2.1, { patience: 1e5 })")
+        assert_close(motion(page)[1][-1], page.evaluate("kinetree.plan.settings().q1"), 1e-4, "its end")

@@ -326,6 +326,10 @@ TASKS: dict[str, tuple[str, list[str]]] = {
         mode("Torques"), settings("inverse", "q1: [1.0, 0.2, -0.3], mass: 1.75, gravity: false"),
         "kinetree.plots.choose('torque')", "kinetree.player.seek(0.75)",
     ]),
+    "a planned motion, tracked": ("planar_3r", [
+        mode("Motion"), settings("inverse", "q1: [0.9, -0.4, 0.3], duration: 1.5"), mode("Simulate"), clicked("track"),
+        AHEAD, SEEK,
+    ]),
     "a fall, then held": ("planar_3r", [mode("Simulate"), AHEAD, SEEK, clicked("hold")]),
     "a motion of a file": ("planar_2r", [
         mode("Torques"), clicked("file"), "#file", "kinetree.plots.choose('position')",

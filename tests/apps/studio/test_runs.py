@@ -42,6 +42,18 @@ def test_a_run_is_that_of_the_library(tmp_path):
     assert run["method"] == "dop853" and shares[-1] == 1.0
 
 
+def test_a_planned_motion_is_tracked(tmp_path):
+    """Simulate with samples of a cycloid as the motion of the drives: it is tracked as that cycloid is."""
+    motion = kt.Cycloid(Q, [0.9, -0.4], duration=0.6)
+    t = np.linspace(0, 0.6, 41)
+    q, qd, qdd = (np.array(x).T.tolist() for x in motion(t))
+    drives = {"stiffness": [3.0, 2.0], "damping": [0.4, 0.3], "motion": {"t": t.tolist(), "q": q, "qd": qd, "qdd": qdd}}
+    run = simulate(studio_of("planar_2r", tmp_path), Q, QD, 0.8, method="dop853", drives=drives)["run"]
+    control = kt.Sum([kt.FeedForward(motion), kt.PD([3.0, 2.0], [0.4, 0.3], motion)])
+    expected = kt.simulate(kt.load("planar_2r"), Q, QD, times=np.linspace(0, 0.8, 49), method="dop853", control=control)
+    assert_close(run["q"], expected.q, 1e-6, "positions")
+
+
 @everyday.long
 def test_frames_touch_a_floor(tmp_path):
     """Hold the legs of a quadruped: it stands on a floor under its feet, as with the same contacts in the library."""
@@ -135,6 +147,11 @@ def test_loops_of_a_cloud_are_closed(tmp_path):
         ({"threads": 3}, "no option 'threads'"),
         ({"drives": [1]}, r"the drives are \[1\]"),
         ({"drives": {"force": [1, 2]}}, "the drives have force; expected torque"),
+        ({"drives": {"torque": [1, 2], "motion": {}}}, "the drives have torque, motion; expected torque, or stiffness"),
+        (
+            {"drives": {"stiffness": [1, 2], "damping": [1, 2], "motion": [0]}},
+            r"the motion is \[0\]; expected t, q, qd",
+        ),
     ],
 )
 def test_wrong_numbers_of_a_run_are_refused(tmp_path, arguments, message):

@@ -26,7 +26,7 @@ export class LiveArrows {
     const { kernel, model, store } = app;
     const show = store.get("show");
     const matrices = app.matrices(q);
-    const tau = Float64Array.from(driveTorques(kernel, drives, q, qd));
+    const tau = Float64Array.from(driveTorques(kernel, drives, q, qd, store.get("time")));
     const felt = (motion && contactForces?.(app, motion)) || []; // a page without a ground leaves it out
     const length = this.perNewton;
     const out = felt.map(({ name, at, force }) => {

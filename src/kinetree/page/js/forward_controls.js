@@ -3,6 +3,7 @@
 import { numberControl } from "./controls.js";
 import { choice, el } from "./elements.js";
 import { standing } from "./ground.js";
+import { planOf, plannedAt, reasonOf } from "./motion_plan.js";
 import { shortLabels } from "./names.js";
 
 const button = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
@@ -12,8 +13,9 @@ function targetsOf(kernel, q) {
   return kernel.coordinates.map((k) => (k < 0 ? 0 : q[k]));
 }
 
-export function drivesOf(settings) {
+export function drivesOf(app, settings) {
   const { drive, stiffness, damping, torque } = settings;
+  if (drive === "track") return tracking(app, stiffness, damping);
   if (drive === "torque") return { torque: Float64Array.from(torque) };
   if (drive !== "hold") return {};
   return {
@@ -21,6 +23,34 @@ export function drivesOf(settings) {
     damping: Float64Array.from(damping),
     target: Float64Array.from(springTargets(settings)),
   };
+}
+
+// Where the planned motion begins, { q, qd }; null without one.
+export function plannedStart(app) {
+  const { motion } = planOf(app).made();
+  if (!motion) return null;
+  const { q, qd } = motion.state(motion.start);
+  return { q: Array.from(q), qd: Array.from(qd) };
+}
+
+const untracked = ({ fault }) => `There is no motion to track. ${fault}`;
+
+// Drives that track the planned motion: the torques of inverse dynamics along it, and springs and dampers about it;
+// after its end they hold. None without such a motion, and a message.
+function tracking(app, stiffness, damping) {
+  const made = planOf(app).made();
+  if (made.fault) {
+    app.say(untracked(made));
+    return {};
+  }
+  const rest = new Float64Array(app.model.nv);
+  const end = { ...made.motion.state(made.motion.end), qd: rest, qdd: rest };
+  const at = (t) => {
+    const now = t < made.motion.end ? plannedAt(made, t) : end;
+    const tau = app.kernel.call("inverse_dynamics", now);
+    return { target: now.q, torque: Float64Array.from(tau, (x, k) => x + damping[k] * now.qd[k]) };
+  };
+  return { stiffness: Float64Array.from(stiffness), damping: Float64Array.from(damping), at };
 }
 
 // Where the springs of a hold are at rest: so far beyond its targets that they carry the weight there, k (s - q) = g.
@@ -105,11 +135,12 @@ export function buildStart(app, setStart) {
   return { element: [tabs, rows], refresh };
 }
 
-// Rows of the drives; change(changes, undo) is called with changes of the store's field `forward`. gains(changes) has
-// the springs and dampers that belong to them.
+// Rows of the drives; change(changes, undo, start) is called with changes of the store's field `forward`, and perhaps a
+// state to begin at. gains(changes) has the springs and dampers that belong to them.
 export function buildDrives(app, change) {
   const { model, store, kernel, data } = app;
   const settings = () => store.get("forward");
+  if (settings().drive === "track") planOf(app); // of a link: its field is read before others wait for its changes
   const names = shortLabels(model.velocities.map((v) => v.label));
   const most = (v) => model.joints[v.joint].effort[0] ?? null;
   const torques = model.velocities.map((v, k) =>
@@ -187,16 +218,34 @@ export function buildDrives(app, change) {
       "Springs and dampers, of which the springs also carry the weight that the joints have at their targets" +
       (kernel.isCarried ? ", through the legs where they stand on the ground." : "."),
   });
+  const tracked = el("p", {
+    class: "hint",
+    text:
+      "The torques of inverse dynamics along the motion of the mode Motion, with springs and dampers about it. " +
+      "Another start, or a pull, shows how they bring the mechanism back.",
+  });
+  function track() {
+    const start = plannedStart(app);
+    app.player.play(false);
+    const { frequency, ratio } = settings();
+    const gained = heldAt(kernel, start?.q ?? store.get("q"), frequency, ratio, null);
+    change({ drive: "track", ...gained }, "drives", start);
+    if (!start) app.say(untracked(app.plan.made()));
+  }
   const rows = el("div", {});
-  const tabs = choice(["none", "torque", "hold"], {
+  const tabs = choice(["none", "torque", "hold", ...(reasonOf(app, "") ? [] : ["track"])], {
     label: "drives",
     value: settings().drive,
     titles: {
       none: "no drives: free fall",
       torque: "constant torques and forces",
       hold: "a spring and a damper in every joint, toward a target",
+      track: "the motion of the mode Motion, from its start",
     },
-    change: (drive) => change({ drive, ...(drive === "hold" && settings().drive !== "hold" ? here() : {}) }, "drives"),
+    change: (drive) =>
+      drive === "track"
+        ? track()
+        : change({ drive, ...(drive === "hold" && settings().drive !== "hold" ? here() : {}) }, "drives"),
   });
   let shown = null;
   const refresh = () => {
@@ -212,7 +261,9 @@ export function buildDrives(app, change) {
         ? torques
         : drive === "hold"
           ? [...masters, el("div", { class: "buttons" }, hold), ...targets.filter(Boolean), carried]
-          : []),
+          : drive === "track"
+            ? [...masters, tracked]
+            : []),
     );
   };
   refresh();

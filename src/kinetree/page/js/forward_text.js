@@ -2,6 +2,7 @@
 
 import { springTargets } from "./forward_controls.js";
 import { contactLines } from "./ground.js";
+import { motionLine } from "./inverse_text.js";
 import { fileName, loadLine, ownParameters } from "./names.js";
 import { FRAME, stepsPerFrame } from "./recording.js";
 
@@ -46,6 +47,7 @@ export function python(app, motion) {
   const control = {
     none: "",
     torque: `, control=kt.TorqueFunction(lambda t, q, qd: ${list(settings.torque)})`,
+    track: `, control=kt.Sum([kt.FeedForward(motion), kt.PD(${k}, ${c}, motion)])`,
     hold: `, control=kt.PD(${k}, ${c}, kt.Hold(${target})${joints ? `, joints=${joints}` : ""})`,
   }[settings.drive];
   const values = ownParameters(model).map((n) => store.get("parameters")[n]);
@@ -61,6 +63,7 @@ export function python(app, motion) {
     ...(ground?.lines ?? []),
     `q0 = ${list(q)}`,
     `qd0 = ${list(qd)}`,
+    ...(settings.drive === "track" ? [motionLine(app, true)] : []),
     `run = kt.simulate(arm, q0, qd0, times=np.linspace(0.0, ${(count - 1) / FRAMES}, ${count}), dt=${dt}, ` +
       `method="${ground ? "moreau" : "rk4"}"${ground?.option ?? ""}` +
       `${values.length ? `, parameters=${list(values)}` : ""}${control})`,
@@ -69,8 +72,10 @@ export function python(app, motion) {
   ].join("\n");
 }
 
+// "" where an experiment cannot have the same: it has no sum of controllers.
 export function toml(app, motion) {
   const { model, store, table } = app;
+  if (store.get("forward").drive === "track") return "";
   const file = table?.isEdited() ? `${fileName(model.name)}.toml` : model.name;
   const settings = store.get("forward");
   const { q, qd } = store.get("start");

@@ -44,23 +44,26 @@ function tableOf({ samples = [] }) {
   return ["Table", { times, values: rows("q"), rates: rows("qd"), accelerations: rows("qdd") }];
 }
 
+// The line that makes the planned motion; with `rests`, one that is at rest after its end.
+export function motionLine(app, rests = false) {
+  const plan = app.plan.settings();
+  if (plan.kind === "file") return 'motion = kt.Table.from_csv("motion.csv")';
+  const isGoing = rests && plan.qd1.some((x) => x !== 0);
+  const [name, values] = (!isGoing && referenceOf(plan)) || tableOf(app.plan.made());
+  const given = Object.entries(values).map(([key, x]) => `${key}=${x}`);
+  return `motion = kt.${name}(${given.join(", ")})`;
+}
+
 // Lines that make the mechanism and the motion; `more` are those in between.
 function motionLines(app, plan, more = []) {
-  const [name, values] =
-    plan.kind === "file" ? ["Table.from_csv", null] : referenceOf(plan) || tableOf(app.plan.made());
-  const given = values
-    ? Object.entries(values)
-        .map(([key, x]) => `${key}=${x}`)
-        .join(", ")
-    : '"motion.csv"';
-  const span = values ? `0, ${plan.duration}` : "motion.times[0], motion.times[-1]";
+  const span = plan.kind === "file" ? "motion.times[0], motion.times[-1]" : `0, ${plan.duration}`;
   return [
     "import numpy as np",
     "import kinetree as kt",
     "",
     loadLine(app),
     ...more,
-    `motion = kt.${name}(${given})`,
+    motionLine(app),
     `t = np.linspace(${span}, ${SAMPLES})`,
     "q, qd, qdd = (np.array(x).T for x in motion(t))",
   ];

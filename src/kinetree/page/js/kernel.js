@@ -219,8 +219,14 @@ export class Kernel {
   }
 
   // Steps of dt by the classical Runge-Kutta method, or by time steps with contact, under { torque, stiffness, damping,
-  // target, wrenches }. Loops stay closed. The state is changed in place; the result is true if it is finite.
-  advance(state, dt, count, /** @type {Record<string, Float64Array>} */ live = {}) {
+  // target, wrenches }, of which at(t) returns those that vary: they are constant in each step. Loops stay closed. The
+  // state is changed in place; the result is true if it is finite.
+  advance(state, dt, count, /** @type {Record<string, any>} */ { at, ...live } = {}) {
+    if (at) {
+      for (let k = 0; k < count; k++)
+        if (!this.advance(state, dt, 1, { ...live, ...at(state.t + dt / 2) })) return false;
+      return true;
+    }
     const { inputs, outputs, run } = state.impulses ? this.functions.contact_step : this.functions.time_step;
     for (const [name, [first, size]] of Object.entries(this.live)) {
       const given = live[name];

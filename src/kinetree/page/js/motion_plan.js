@@ -109,3 +109,10 @@ export function shortestDuration({ model }, { samples }, duration) {
   });
   return shares.length ? Math.max(1e-3, duration * Math.max(...shares)) : null;
 }
+
+// The state of a made plan at a time, with accelerations on straight lines between its samples.
+export function plannedAt({ motion, samples }, time) {
+  const { index, share } = motion.find(time);
+  const next = samples[Math.min(index + 1, samples.length - 1)];
+  return { ...motion.state(time), qdd: samples[index].qdd.map((x, k) => x + share * (next.qdd[k] - x)) };
+}

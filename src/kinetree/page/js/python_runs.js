@@ -43,10 +43,14 @@ export function keptRun(app) {
 // What the actions take of a panel: the start, the drives, and the numbers that the reader changed.
 function taken(app, start, drives) {
   const plain = (table) => Object.fromEntries(Object.entries(table).map(([key, x]) => [key, Array.from(x)]));
+  const { at, ...fixed } = drives;
+  const { samples } = at ? app.plan.made() : { samples: [] };
+  const all = (key) => samples.map((s) => Array.from(s[key]));
+  const motion = { t: samples.map((s) => s.t), q: all("q"), qd: all("qd"), qdd: all("qdd") };
   return {
     ...(app.table?.isEdited() ? { model: tomlText(app) } : {}),
     ...plain(start),
-    drives: plain(drives),
+    drives: { ...plain(fixed), ...(at ? { motion } : {}) },
     parameters: Object.fromEntries(app.model.parameters.map((p, k) => [p.name, app.store.get("parameters")[k]])),
   };
 }

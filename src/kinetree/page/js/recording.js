@@ -12,8 +12,8 @@ const AHEAD = 12; // [ms] of computation within a frame of the screen, so that t
 export const stepsPerFrame = (step) => Math.max(1, Math.ceil(FRAME / step - 1e-9));
 
 export class Recording extends Motion {
-  // drives(): { torque, stiffness, damping, target } now; step: [s] of a time step; friction(): that of the ground, or
-  // null without one
+  // drives(): { torque, stiffness, damping, target, at } now, as of kernel.advance; step: [s] of a time step;
+  // friction(): that of the ground, or null without one
   constructor(app, { q, qd, drives, step, friction = () => null, name = "motion" }) {
     super(app.model, { name });
     const { kernel } = app;
@@ -46,7 +46,7 @@ export class Recording extends Motion {
         "drive torque",
         velocities.map((v) => v.label),
         velocities.map((v) => v.effort),
-        ({ q, qd, live }) => driveTorques(kernel, live, q, qd),
+        ({ q, qd, live, t }) => driveTorques(kernel, live, q, qd, t),
       ),
       ...(floats
         ? [
@@ -79,7 +79,7 @@ export class Recording extends Motion {
       const { nq, nv } = this.model;
       for (let k = own[0].length; k < this.count; k++) {
         const [q, qd] = [this.q.subarray(k * nq, (k + 1) * nq), this.qd.subarray(k * nv, (k + 1) * nv)];
-        const found = compute({ q, qd, live: this.acted.findLast(([first]) => first <= k)[1] });
+        const found = compute({ q, qd, t: this.t[k], live: this.acted.findLast(([first]) => first <= k)[1] });
         own.forEach((x, i) => x.push(found[i]));
       }
       return own;
@@ -121,7 +121,7 @@ export class Recording extends Motion {
     if (this.felt.some((force) => force[k])) return null; // the ground acts
     const q = this.q.slice(k * model.nq, (k + 1) * model.nq);
     const qd = this.qd.slice(k * model.nv, (k + 1) * model.nv);
-    const tau = driveTorques(kernel, this.acted.findLast(([first]) => first <= k)[1], q, qd);
+    const tau = driveTorques(kernel, this.acted.findLast(([first]) => first <= k)[1], q, qd, this.t[k]);
     return kernel.call("forward_dynamics", { q, qd, tau }).slice();
   }
 
@@ -190,8 +190,9 @@ export class Recording extends Motion {
   }
 }
 
-// The torques of drives at a state, as the steps of the kernel take them.
-export function driveTorques(kernel, { torque, stiffness, damping, target }, q, qd) {
+// The torques of drives at a state and a time, as the steps of the kernel take them.
+export function driveTorques(kernel, live, q, qd, t) {
+  const { torque, stiffness, damping, target } = live.at ? { ...live, ...live.at(t) } : live;
   return Array.from(qd, (v, k) => {
     const c = kernel.coordinates[k];
     const spring = c < 0 || !stiffness ? 0 : stiffness[k] * (target[k] - q[c]) - damping[k] * v;

@@ -15,8 +15,8 @@ from ....page.ground import feet, floor_under, gravity_of
 from ....page.kernel import last_frame
 from ....page.run import run_frames
 from ....plots.camera import MOST, even_frames
-from ....simulation.acting.controllers import PD, TorqueFunction
-from ....simulation.acting.references import Hold
+from ....simulation.acting.controllers import PD, FeedForward, Sum, TorqueFunction
+from ....simulation.acting.references import Hold, Table
 from ....simulation.options import RunOptions
 from ....simulation.simulate import simulate as simulated
 from ....system import System
@@ -185,23 +185,38 @@ def _start(system: System, q: Numbers, qd: Numbers, values: dict[str, Any]) -> t
 
 
 def _control(system: System, drives: object) -> Any:
-    """Return the controller of the page's drives, one number per velocity: torque, or stiffness, damping and target."""
+    """Return the controller of the page's drives: torque, or stiffness and damping with a target or a motion.
+
+    They have one number per velocity, a motion arrays [times] of t and [times, velocities] of q, qd and qdd.
+    """
     if not drives:
         return None
     if not isinstance(drives, dict):
         raise InputError(f"the drives are {brief(drives)}; expected torques, or gains and targets")
-    given = {key: _numbers(x, system.nv, key) for key, x in drives.items()}
-    if given.keys() == {"torque"}:
+    given = {key: _numbers(x, system.nv, key) for key, x in drives.items() if key != "motion"}
+    if "motion" in drives and given.keys() == {"stiffness", "damping"}:
+        motion = _motion(drives["motion"])
+        return Sum([FeedForward(motion), PD(given["stiffness"], given["damping"], motion)])
+    if given.keys() == {"torque"} and "motion" not in drives:
         torque = given["torque"].tolist()
         return TorqueFunction(lambda t, q, qd: torque)
-    if given.keys() != {"stiffness", "damping", "target"}:
-        raise InputError(f"the drives have {', '.join(given)}; expected torque, or stiffness, damping and target")
+    if given.keys() != {"stiffness", "damping", "target"} or "motion" in drives:
+        raise InputError(
+            f"the drives have {', '.join(drives)}; expected torque, or stiffness and damping with a target or a motion"
+        )
     m, driven = system.mechanism, coordinates(system.mechanism)
     joints = [
         j.name for j, v in zip(m.joints, m.v_slices, strict=True) if any(k in driven for k in range(v.start, v.stop))
     ]
     k, c, target = (given[key][sorted(driven)] for key in ("stiffness", "damping", "target"))
     return PD(k, c, Hold(target), joints=joints)
+
+
+def _motion(given: object) -> Table:
+    """Return the reference of a planned motion by its samples."""
+    if not isinstance(given, dict) or given.keys() != {"t", "q", "qd", "qdd"}:
+        raise InputError(f"the motion is {brief(given)}; expected t, q, qd and qdd")
+    return Table(given["t"], given["q"], rates=given["qd"], accelerations=given["qdd"])
 
 
 def _numbers(x: object, count: int, name: str) -> Numbers:

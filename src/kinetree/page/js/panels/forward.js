@@ -7,7 +7,7 @@ import { buildCloud } from "../cloud_controls.js";
 import { contactNote } from "../contact_note.js";
 import { numberControl } from "../controls.js";
 import { el, section } from "../elements.js";
-import { buildDrives, buildStart, drivesOf, heldAt } from "../forward_controls.js";
+import { buildDrives, buildStart, drivesOf, heldAt, plannedStart } from "../forward_controls.js";
 import { python, toml } from "../forward_text.js";
 import { soon } from "../frames.js";
 import { buildGround } from "../ground.js";
@@ -66,9 +66,12 @@ export const panel = {
     let acting = { of: null, drives: {} };
     const drives = () => {
       // the same table until the settings change
-      if (acting.of !== settings()) acting = { of: settings(), drives: drivesOf(settings()) };
+      if (acting.of !== settings()) acting = { of: settings(), drives: drivesOf(app, settings()) };
       return acting.drives;
     };
+
+    // Where a motion begins that the reader does not choose.
+    const origin = () => (settings().drive === "track" && plannedStart(app)) || stateOf(store);
 
     const friction = () => (settings().ground ? settings().friction : null);
 
@@ -93,9 +96,12 @@ export const panel = {
       app.plots.show(part.charts());
       player.show();
     }
-    // Inputs changed: the motion up to now stays, what follows is computed anew.
-    function change(changes, undo) {
-      store.set({ forward: { ...settings(), ...changes } }, { undo });
+    // Inputs changed: the motion up to now stays, what follows is computed anew. With a start it begins again.
+    function change(changes, undo, start) {
+      store.set(
+        { forward: { ...settings(), ...changes }, ...(start ? { start } : {}) },
+        { undo, by: start && "drives" },
+      );
     }
     function onChange() {
       if (!isShown()) return;
@@ -204,7 +210,7 @@ export const panel = {
         if (computed && store.get("motion") === computed.motion) return show();
         if (isStale) begin();
         else if (!isShown()) {
-          store.set({ start: (!motion && app.readLink().start) || stateOf(store) });
+          store.set({ start: (!motion && app.readLink().start) || origin() });
           begin();
         }
         if (found) showRun(found.motion, found.run);
@@ -253,7 +259,10 @@ export const panel = {
       startRows.refresh();
       driveRows.refresh();
     });
-    store.on(["parameters"], () => {
+    store.on(["inverse", "motionFile", "parameters"], (_, __, names) => {
+      if (!names.includes("parameters") && settings().drive !== "track") return;
+      acting.of = null;
+      if (!names.includes("parameters")) store.set({ start: origin() });
       ground?.refresh();
       if (motion && store.get("mode") === panel.name) begin();
       else isStale = Boolean(motion); // numbers were changed in another mode

@@ -5,7 +5,7 @@ import { byUnit, motionCharts } from "../charts.js";
 import { numberControl } from "../controls.js";
 import { breakable, el, section, toggle } from "../elements.js";
 import { python, toml } from "../inverse_text.js";
-import { planOf, reasonOf } from "../motion_plan.js";
+import { planOf, plannedAt, reasonOf } from "../motion_plan.js";
 import { buildMotionTable } from "../motion_table.js";
 import { shortLabels } from "../names.js";
 import { CAUSES, reactionsAt, torquesAt } from "../torques.js";
@@ -124,7 +124,7 @@ export const panel = {
         const there = made.motion.state(store.get("time")).q;
         if (there.some((x, k) => x !== store.get("q")[k])) return null; // the pose is not one of the motion
         if (!settings().gravity && model.parameters.length) return null; // weights may depend on free parameters
-        const now = stateAt(made, store.get("time"));
+        const now = plannedAt(made, store.get("time"));
         const all = reactionsAt(app, now, load());
         return {
           arrows: all.map(({ origin, vector }, i) => ({
@@ -161,13 +161,6 @@ export const panel = {
     return part;
   },
 };
-
-// The state of the samples at a time, with accelerations on straight lines between them.
-function stateAt({ motion, samples }, time) {
-  const { index, share } = motion.find(time);
-  const next = samples[Math.min(index + 1, samples.length - 1)];
-  return { ...motion.state(time), qdd: samples[index].qdd.map((x, k) => x + share * (next.qdd[k] - x)) };
-}
 
 function peakTable({ model }, { samples, torques }) {
   const names = shortLabels(model.velocities.map((v) => v.label));

@@ -25,28 +25,26 @@ export const panel = {
       player.seek(0);
       player.play(true);
     };
+    const start = el("button", {
+      type: "button",
+      class: "main",
+      text: "Play the motion",
+      title: "from its start",
+      onclick: play,
+    });
     host.append(
       section("Motion", table.element),
-      el(
-        "div",
-        { class: "buttons" },
-        el("button", {
-          type: "button",
-          class: "main",
-          text: "Play the motion",
-          title: "from its start",
-          onclick: play,
-        }),
-      ),
+      el("div", { class: "buttons" }, start),
       el("p", {
         class: "hint",
-        text: "The mode Torques shows the torques of this motion; Curves, above the chart, plots any other quantity.",
+        text: "Torques has the torques of this motion, Simulate tracks it, and curves, above the chart, plot the rest.",
       }),
     );
     // The pose stays, unless the motion is to be shown at an end of it that was changed: "start" or "end".
     function compute(shown = "") {
       const { motion = null } = plan.made();
       player.play(false);
+      start.disabled = !motion; // the table says why
       const time = !motion ? 0 : shown ? motion[shown] : Math.min(store.get("time"), motion.end);
       store.set({ motion, time }, { by: shown ? "" : "offered" });
       app.plots.show(part.charts());
