@@ -168,6 +168,11 @@ GOOD = {"joint": "revolute"}
         ([GOOD | {"alfa": 1}], "row 1: no key 'alfa'; did you mean 'alpha'?"),
         ([GOOD | {"gamma": 1}], "row 1: no key 'gamma'"),
         ([GOOD | {"d": 0.1}], "row 1: no key 'd'; did you mean 'b'?"),
+        (
+            [GOOD, GOOD | {"alpha": -90}],
+            "row 2, alpha: -90 rad are 14.3 revolutions; if the table is in",
+        ),
+        ([GOOD | {"theta": 45}], "row 1, theta: 45 rad are 7.2 revolutions; if the table is in"),
         ([GOOD | {"Jm": 0.1}], "row 1: no key 'Jm'; did you mean 'armature'?"),
         ([GOOD | {"a": math.nan}], "row 1, a: the number is nan; give a finite number"),
         ([GOOD | {"b": True}], "row 1, b: true or false where a number belongs"),

@@ -91,6 +91,12 @@ def test_letters_of_joints_and_files_without_a_header():
         ("0.3,0,0\n", "f.csv:1: there is no header above '0.3'; begin with a line such as joint,a,alpha,b,theta,mass"),
         ("joint,a\n", "f.csv: dh: the table has no rows"),
         ("joint,alfa\n", "f.csv:1: no column 'alfa'; did you mean 'alpha'?"),
+        ("joint,a,d\nR,0.3,0.1\n", "f.csv:1: no column 'd'; did you mean 'b'?"),
+        (
+            "a,alpha\n0.3,0\n",
+            "f.csv:1: there is no column 'joint'; add one, with revolute, prismatic or fixed",
+        ),
+        ("joint,alpha\nR,0\nR,90\n", "f.csv:3: row 2, alpha: 90 rad are 14.3 revolutions; if the table is in degrees"),
         ("joint,a,a\n", "f.csv:1: two columns have the name 'a'; keep one of them"),
         ("joint,a\n\nrevolute,1,2\n", "f.csv:3: 3 cells under 2 columns; add a column or remove a cell"),
         ("joint,a\nrevolute,x1\n", "f.csv:2: a: 'x1' is not a number"),

@@ -39,6 +39,7 @@ from .fields import (
     sort,
     strict_float,
     strict_floats,
+    unknown_key,
     vector,
 )
 from .report import Report, report_tolerated, size_text
@@ -164,16 +165,35 @@ def _seen_from(end: Placement, inner: Placement) -> Placement:
 
 def _end(row: Mapping[str, object], degrees: bool, where: str) -> Placement:
     """Return the pose of frame i+1 in its body's frame: Rz(theta) Tz(b) Tx(a) Rx(alpha)."""
-    a, alpha, b, theta = (number(row.get(key, 0.0), below(where, key)) for key in GEOMETRY)
+    a, alpha, b, theta = _numbers(row, GEOMETRY, degrees, where)
     turn = _turn(2, theta, degrees)
     return Placement(times(turn, (a, 0.0, b)), matmul(turn, _turn(0, alpha, degrees)))
 
 
 def _start(row: Mapping[str, object], degrees: bool, where: str) -> Placement:
     """Return the pose of frame i in its parent's: Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta)."""
-    a, alpha, b, theta, gamma, epsilon = (number(row.get(key, 0.0), below(where, key)) for key in (*GEOMETRY, *BRANCH))
+    a, alpha, b, theta, gamma, epsilon = _numbers(row, (*GEOMETRY, *BRANCH), degrees, where)
     turn = matmul(_turn(2, gamma, degrees), _turn(0, alpha, degrees))
     return Placement(add((0.0, 0.0, epsilon), times(turn, (a, 0.0, b))), matmul(turn, _turn(2, theta, degrees)))
+
+
+ANGLES = ("alpha", "theta", "gamma")
+LARGEST = 5.0 * math.pi
+"""The largest angle of a table [rad], two and a half revolutions: above are degrees that were not declared."""
+
+
+def _numbers(row: Mapping[str, object], keys: Sequence[str], degrees: bool, where: str) -> list[Scalar]:
+    """Return lengths and angles of a row; angles that can only be degrees are refused unless they are declared so."""
+    values = [number(row.get(key, 0.0), below(where, key)) for key in keys]
+    for key, x in zip(keys, values, strict=True):
+        if key in ANGLES and not degrees and is_number(x) and abs(x) > LARGEST:
+            raise ModelError(
+                f"{x:g} rad are {abs(x) / (2 * math.pi):.1f} revolutions",
+                where=below(where, key),
+                remedy="if the table is in degrees, declare it: degrees=True, degrees = true below [dh], or a line "
+                "# degrees: true in a .csv file",
+            )
+    return values
 
 
 def _turn(k: int, angle: Scalar, degrees: bool) -> Matrix:
@@ -341,9 +361,12 @@ def _header(cells: list[str], report: Report, line: int) -> tuple[list[str], boo
         )
     for i, cell in enumerate(cells):
         if cell not in COLUMNS:
-            raise unknown_name("column", cell[:MAX_NAME], COLUMNS, file=file, line=line)
+            raise unknown_key("column", cell, COLUMNS, file=file, line=line)
         if cell in cells[:i]:
             raise ModelError(f"two columns have the name {cell!r}", remedy="keep one of them", file=file, line=line)
+    if "joint" not in cells:
+        remedy = "add one, with revolute, prismatic or fixed (R, P, F) in each row"
+        raise ModelError("there is no column 'joint'", remedy=remedy, file=file, line=line)
     return cells, False
 
 

@@ -7,12 +7,13 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from .._support.checks import plain
 from ..algebra.rotations import from_axis_angle, from_euler, from_quaternion, from_rpy
 from ..algebra.scalars import Scalar, is_number, sqrt
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_moments
-from ..errors import Advice, ModelError, at, below, path_of, quote, unknown_name
+from ..errors import Advice, ModelError, UnknownNameError, at, below, path_of, quote, unknown_name
 from ..model import Expression, Number, Placement, parse
 from ..model.part_fields import MAX_NAME, axis_of
 
@@ -130,10 +131,14 @@ def known_keys(table: object, known: Iterable[str], where: str) -> Mapping[str, 
     names = known if isinstance(known, Mapping) else list(known)  # a mapping may have very many
     for key in table:
         if key not in names:
-            elsewhere = {theirs: ours for theirs, ours in KEYS_ELSEWHERE.items() if ours in names}
-            place = {"where": where, "path": (*path_of(where), key)}
-            raise unknown_name("key", str(key)[:MAX_NAME], names, elsewhere=elsewhere, **place)
+            raise unknown_key("key", str(key), names, where=where, path=(*path_of(where), key))
     return table
+
+
+def unknown_key(kind: str, key: str, names: Iterable[str], **place: Any) -> UnknownNameError:
+    """Return the error for a key or column that is not among `names`; those of other programs are recognized."""
+    elsewhere = {theirs: ours for theirs, ours in KEYS_ELSEWHERE.items() if ours in names}
+    return unknown_name(kind, key[:MAX_NAME], names, elsewhere=elsewhere, **place)
 
 
 KEYS_ELSEWHERE = {"origin": "translation", "xyz": "translation", "placement": "translation", "position": "translation"}
