@@ -16,6 +16,7 @@ from ..results.trajectory import Trajectory
 from ..system import System
 from .acting.driven import Driven
 from .acting.references import Hold
+from .outcomes import Outcome
 from .simulate import simulate
 
 SAMPLES = 361
@@ -23,6 +24,9 @@ SAMPLES = 361
 
 RETURNED = 1e-9
 """The largest difference between the poses of both ends of a cycle [rad, or parts of the mechanism's length]."""
+
+ROCKER = "a rocker turns back: drive the crank, or move the rocker within its range by kt.Driven"
+"""What to do where the loops open before a revolution ends."""
 
 
 def cycle(
@@ -56,7 +60,9 @@ def cycle(
         system, times=times, control=Driven(drive, Hold(angle, speed=speed)), parameters=parameters, **options
     )
     if not run.finished:
-        raise InputError(f"{drive!r} does not make {count_text(turns, 'revolution')}: {run.status}")
+        turned = f"{drive!r} does not make {count_text(turns, 'revolution')}: {run.status}"
+        rocks = run.outcome in (Outcome.OPEN, Outcome.TOO_SHORT)
+        raise InputError(f"{turned}; {ROCKER}" if rocks else turned)
     _require_return(run, drive, turns)
     return replace(run, method="cycle")
 
