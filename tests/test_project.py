@@ -85,6 +85,13 @@ def test_public_names_are_where_the_stub_says():
         kinetree.simulat  # noqa: B018
 
 
+def test_public_modules_are_there_at_once():
+    """Use a public name that is a module as the first thing in a process: nothing else has imported it yet."""
+    code = "import kinetree as kt; print(kt.smooth.where(1 < 2, 3.0, 4.0))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("3.0", "")
+
+
 def test_import_pulls_in_nothing_heavy():
     """Import kinetree in a fresh process and find no heavy package loaded."""
     code = f"import sys, kinetree; print([m for m in {HEAVY!r} if m in sys.modules])"

@@ -173,8 +173,10 @@ def test_events_that_cannot_be_are_refused():
 
     with pytest.raises(InputError, match="events have the same name: angle, angle"):
         run(Event(angle), Event(angle))
-    with pytest.raises(InputError, match="the event 'event1' cannot be compiled .*simulation\\.acting\\.smooth"):
+    with pytest.raises(InputError, match="the event 'event1' cannot be compiled .*of kt\\.smooth"):
         run(Event(lambda now: abs(now.q[0])))
+    with pytest.raises(InputError, match=r"the event 'event1' is no function of \(now\): too many positional"):
+        run(Event(lambda: 0.0))
     with pytest.raises(InputError, match="the event 'event1' returns list; expected one scalar"):
         run(Event(lambda now: now.q))
     assert event_hits(run(Event(lambda now: smooth.absolute(now.q[0]) - 0.5)))

@@ -26,7 +26,10 @@ PLACES = {
 
 def load_name(name: str) -> Any:
     """Return what has a public name, and import its module if this has not been done yet."""
-    return getattr(import_module(PLACES[name], PACKAGE), name)
+    place = import_module(PLACES[name], PACKAGE)
+    if not hasattr(place, name):  # the name is that of a module, which its package has only after its import
+        import_module(f"{PLACES[name]}.{name}", PACKAGE)
+    return getattr(place, name)
 
 
 def load_classes(package: str, method: str) -> list[type]:

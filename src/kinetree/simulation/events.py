@@ -18,7 +18,7 @@ from ..compiler.ir.trace import Value
 from ..errors import InputError
 from ..model.mechanism import Mechanism
 from ..runtime.native import native
-from .acting.instants import HINT, Instant, trace_function
+from .acting.instants import HINT, Instant, require_arguments, trace_function
 from .outcomes import Ending, Outcome
 from .run_states import Run, of_run
 
@@ -202,6 +202,7 @@ def _name(event: Event, k: int) -> str:
 
 
 def _traced(event: Event, now: Instant) -> Scalar:
+    require_arguments(event.function, "now", f"the event {event.name!r}")
     try:
         value = event.function(now)
     except (TypeError, AttributeError) as error:

@@ -188,6 +188,10 @@ def jump(t, q, qd):
             f"the controller '<lambda>' returned 2 torques; expected {NV}",
         ),
         (
+            lambda: TorqueFunction(lambda now: [0.0]),
+            "the controller '<lambda>' is no function of (t, q, qd): too many positional arguments",
+        ),
+        (
             lambda: TorqueFunction(by_math),
             "the controller 'by_math' cannot be compiled (must be real number, not Value); write",
         ),

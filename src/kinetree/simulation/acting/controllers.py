@@ -35,7 +35,7 @@ from ...model.flexible import is_modes
 from ...model.scales import loop_units
 from ..arguments import coefficients, spread
 from .drives import evaluate_reference
-from .instants import HINT, Controller, Instant
+from .instants import HINT, Controller, Instant, require_arguments
 from .joint_forces import number_in, require_flat
 from .references import Reference
 from .smooth import clip, maximum, minimum
@@ -238,6 +238,7 @@ class TorqueFunction:
     def torque(self, now: Instant) -> list[Scalar]:
         """Return the torques."""
         name = getattr(self.function, "__name__", type(self.function).__name__)
+        require_arguments(self.function, "t, q, qd", f"the controller {name!r}")
         try:
             list(self.function(*_scratch(now)))  # a value stored in this call causes an error in the next
             tau = list(self.function(now.t, list(now.q), list(now.qd)))

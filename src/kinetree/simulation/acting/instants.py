@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...algebra.scalars import Scalar, where
@@ -17,7 +18,7 @@ from ...compiler.lower.closing_steps import gap_in_parts
 from ...compiler.lower.sweeps import Tree
 from ...dynamics import centered, closed, closure, hybrid, inverse, kinematics
 from ...dynamics.actuated import computed_torques
-from ...errors import unknown_name
+from ...errors import InputError, unknown_name
 from ...model.flexible import with_modal_forces
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND
@@ -282,10 +283,20 @@ class Instant:
 # --- Functions of the present state, compiled: those of events and of sampled control ---
 
 HINT = (
-    "write it with the functions of kinetree.simulation.acting.smooth (sin, cos, sqrt, where, clip, ...) "
+    "write it with the functions of kt.smooth (sin, cos, sqrt, where, clip, ...) "
     "in the place of if, abs, min, max and those of math"
 )
 """The remedy for a function that cannot be compiled."""
+
+
+def require_arguments(function: Callable[..., object], arguments: str, what: str) -> None:
+    """Raise InputError unless a function takes these arguments, such as "t, q, qd"."""
+    try:
+        signature(function).bind(*arguments.split(", "))
+    except TypeError as error:
+        raise InputError(f"{what} is no function of ({arguments}): {error}") from None
+    except ValueError:  # functions of C may have no signature
+        return
 
 
 def trace_function(
