@@ -11,7 +11,7 @@ import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.model import parse
 from kinetree.simulation.events import Event
-from kinetree.simulation.monitors import energy_balance, limit_violations, momentum_balance
+from kinetree.simulation.monitors import EnergyBalance, energy_balance, limit_violations, momentum_balance
 from tolerance import assert_close
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-13}
@@ -40,6 +40,25 @@ def test_energy_is_the_work_that_was_done():
     assert run.torque is not None
     wrong = energy_balance(replace(run, torque=run.torque + 0.1))
     assert wrong.error > 1e-4 > 1e3 * balance.error
+
+
+def test_samples_are_too_coarse_for_a_small_vibration_that_does_the_work():
+    """Damp a slider that vibrates beside a light one that is thousands of times as fast, and sample both."""
+    bodies = [kt.Body("light", 1e-8), kt.Body("heavy", 1.0)]
+    joints = [
+        kt.Joint("x", "prismatic", "ground", "light", axis=(1.0, 0.0, 0.0)),
+        kt.Joint("y", "prismatic", "ground", "heavy", axis=(0.0, 1.0, 0.0)),
+    ]
+    sliders = kt.System(kt.build_mechanism("sliders", bodies, joints, gravity=(0.0, 0.0, -9.81)))
+    forces = [kt.JointSpring("y", 1e4, 0.0), kt.JointDamper("y", 4.0)]
+
+    def balance(samples: int) -> EnergyBalance:
+        times = np.linspace(0.0, 0.6, samples)
+        return energy_balance(kt.simulate(sliders, [0.0, 0.01], [3000.0, 0.0], times=times, forces=forces))
+
+    coarse, fine = balance(21), balance(601)
+    assert np.abs(coarse.residual / coarse.scale).max() > 0.02 and coarse.too_coarse
+    assert not fine.too_coarse and fine.error < 1e-7
 
 
 def test_quadrature_has_sixth_order():
