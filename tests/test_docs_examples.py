@@ -58,22 +58,17 @@ def test_every_page_is_listed():
     assert sorted(LISTED) == PAGES
 
 
-SLOW = (
-    "seven-steps.md", "results.md", "ropes.md", "closed-loops.md", "verify.md", "charmie.md", "run-derivatives.md",
-    "regulators.md", "small-motions.md", "rolling.md", "cams.md", "contact.md", "ground-forces.md", "gaits.md",
-)  # fmt: skip
-
-
 LONG = (
-    "closed-loop-dynamics.md", "derivatives.md", "events-and-monitors.md", "exporting.md", "gpu.md",
-    "inverse-kinematics.md", "load-report.md", "many-machines.md", "optimal-control.md", "page.md", "planning.md",
-    "studies.md", "study-statistics.md",
+    "cams.md", "charmie.md", "closed-loop-dynamics.md", "closed-loops.md", "contact.md", "derivatives.md",
+    "drives.md", "events-and-monitors.md", "exporting.md", "forces-and-control.md", "gaits.md", "gpu.md",
+    "ground-forces.md", "identification.md", "inverse-kinematics.md", "load-report.md", "many-machines.md",
+    "optimal-control.md", "page.md", "planning.md", "regulators.md", "results.md", "rolling.md", "ropes.md",
+    "run-derivatives.md", "seven-steps.md", "small-motions.md", "stiff-arm.md", "studies.md", "study-statistics.md",
+    "verify.md",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "page", everyday.seldom(everyday.without([page for page in PAGES if blocks(page)], SLOW), LONG)
-)
+@pytest.mark.parametrize("page", everyday.seldom([page for page in PAGES if blocks(page)], LONG))
 def test_examples_run(page, tmp_path, monkeypatch):
     """Run the blocks of a page one after the other in a folder of their own; errors name the page's line."""
     if ".equations(" in (DOCS / page).read_text():

@@ -240,8 +240,8 @@ def test_a_long_net_stays_tied():
     """Swing a net of 135 links and 20 loops by rolled functions, and find closed loops and constant energy."""
     net, qd0 = swung_net(5, 5, 3)
 
-    def rolled(name: str, wrenches: bool = False) -> kt.TorqueFunction:
-        return net.function(name, wrenches=wrenches, lowering="rolled")
+    def rolled(name: str, **options) -> kt.Function:
+        return net.function(name, lowering="rolled", **options)
 
     made = March(net.mechanism, "rk4", [], function=rolled)
     run = made.run(net.neutral(), qd0, np.linspace(0, 0.1, 11), Settings(dt=1e-3))

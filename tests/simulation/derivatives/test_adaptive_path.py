@@ -141,7 +141,7 @@ def test_failed_runs_have_no_gradient():
 
 @slow
 @pytest.mark.parametrize("name", ["planar_2r", "spatial_pendulum", "four_bar"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ADAPTIVE)
 def test_differences_of_accurate_runs_agree(name, method):
     """Agree in the limit with differences of accurate runs of `simulate` along the velocities of the start."""
     system = kt.load(name)
