@@ -36,7 +36,7 @@ def test_attributes(source):
         (lambda s, e: s.text(e, "none"), "f.xml:1: <a name='top'>: the attribute 'none' is missing; add none="),
         (lambda s, e: s.name(e, "empty"), "f.xml:1: <a name='top'>: the attribute 'empty' is empty; give a name"),
         (lambda s, e: s.number(e, "name"), "f.xml:1: <a name='top'> attribute 'name': 'top' is not a number"),
-        (lambda s, e: s.number(e, "x"), "attribute 'x': more than 1 numbers in '1 2'; give 1 decimals"),
+        (lambda s, e: s.number(e, "x"), "attribute 'x': more than 1 number in '1 2'; give one decimal"),
         (lambda s, e: s.needed(e, "z"), "f.xml:1: <a name='top'>: has no <z>; add a <z> to it"),
     ],
 )

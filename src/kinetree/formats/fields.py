@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._support.checks import plain
+from .._support.tables import count_text
 from ..algebra.rotations import from_axis_angle, from_euler, from_quaternion, from_rpy
 from ..algebra.scalars import Scalar, is_number, sqrt
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_moments
@@ -82,10 +83,11 @@ def strict_floats(
     """Return `count` finite numbers from a text with spaces between them, or raise ModelError."""
     words = re.split(f"[{SPACE}]+", text.strip(SPACE), maxsplit=count + 1) if text.strip(SPACE) else []
     if len(words) != count:
+        more = f"more than {count_text(count, 'number')}"
         raise ModelError(
-            f"{len(words) if len(words) <= count else f'more than {count}'} numbers in {quote(text)}",
+            f"{count_text(len(words), 'number') if len(words) <= count else more} in {quote(text)}",
             where=where,
-            remedy=f"give {count} decimals with spaces between them",
+            remedy=f"give {count} decimals with spaces between them" if count != 1 else "give one decimal",
             file=file,
             line=line,
         )

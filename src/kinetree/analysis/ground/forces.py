@@ -247,11 +247,12 @@ class GroundForces(Displayed):
         """Return the number of instants that are realized, and the status of the worst one."""
         good, count = int(self.realized.sum()), self.realized.size
         if good == count:
-            return f"ground forces: all of {count} instants are realized"
+            return f"ground forces: {f'all {count} instants are' if count > 1 else 'the motion is'} realized"
         bad = np.where(self.realized, -1.0, self.missing)
         at = tuple(int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape)) if bad.shape else ()
         where = f" (worst at {', '.join(map(str, at))})" if at else ""
-        return f"ground forces: {good} of {count} instants are realized{where}: {self._sentence(at)}"
+        part = f"{good} of {count} instants are realized" if count > 1 else "the motion is not realized"
+        return f"ground forces: {part}{where}: {self._sentence(at)}"
 
 
 # --- Which contacts can carry a force in a given motion: those that touch, and stay or slip ---
