@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.model.parameters import Expression
@@ -87,6 +88,7 @@ def test_leading_axes_broadcast(name, shapes):
         assert_close(found[at], one, 1e-10 * max(1.0, np.abs(one).max()), f"{name} of sample {at}")
 
 
+@everyday.long
 def test_starts_of_many_designs_are_found_for_each():
     """Assemble a start for every set of parameters where none is given, with loops and with a driven joint."""
     mechanism = kt.load("parallelogram").mechanism

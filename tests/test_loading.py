@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import everyday
 import kinetree as kt
 from kinetree import library
 from kinetree.formats.toml import read_toml_text
@@ -79,6 +80,7 @@ def test_an_order_that_would_not_come_back_is_refused(order):
             use(replace(made, **parts))
 
 
+@everyday.long
 def test_what_was_imported_comes_back(tmp_path):
     """Save and load every library mechanism and public robots of URDF files, fixed and floating."""
     for name in library.names():

@@ -105,6 +105,7 @@ def test_modules_have_docstrings(file):
     assert ast.get_docstring(ast.parse(file.read_text())), f"{file} does not say what it is about"
 
 
+@everyday.long
 def test_tests_have_docstrings():
     """Find one sentence that describes the test in every test function."""
     bare = []
@@ -257,6 +258,7 @@ def test_browser():
 """
 
 
+@everyday.long
 @pytest.mark.parametrize(("required", "code"), [("", 0), ("1", 1)])
 def test_skipped_browser_tests_are_counted(tmp_path, required, code):
     """Skip a test for want of a browser: one line says so, and the session fails where none may be skipped."""

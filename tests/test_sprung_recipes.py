@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from sprung_mechanisms import sprung
 from tolerance import assert_close
@@ -148,6 +149,7 @@ def _accelerations(system, q, qd, tau):
     return np.array(out)
 
 
+@everyday.long
 def test_recipes_of_derivatives(tree):
     """Compare derivatives and linearizations with differences of the accelerations of simulations."""
     run, scope = tree
@@ -196,6 +198,7 @@ def test_recipes_of_rest(tree, closed):
         assert np.abs(loose.q[-1] - q).max() > 1e-3
 
 
+@everyday.long
 def test_recipe_of_the_force_on_a_cam():
     """Compare the contact force of the cam of the documentation, with a valve spring, with Newton's law."""
     names: dict[str, Any] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree._support.tables import COLUMNS, ROWS, Table, count_text, html_of
 
@@ -145,6 +146,7 @@ def test_equations_are_latex_in_notebooks():
     assert repr(ARM.equations()) == str(ARM.equations())
 
 
+@everyday.long
 def test_long_mechanisms_have_short_results():
     """Print the loads of a chain of 300 links within a screen or two."""
     chain = kt.chain(300)

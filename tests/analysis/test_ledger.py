@@ -52,6 +52,7 @@ def test_causes_are_what_they_say():
         assert_close(found.by_cause[name], torque, 1e-12 * max(1.0, np.abs(torque).max()), name)
 
 
+@everyday.long
 @pytest.mark.parametrize("seed", range(3))
 def test_parts_of_flexible_bodies_add_up(seed):
     """Sum the parts of a tree with flexible bodies, and find inertia and gravity in those of the compiled functions."""

@@ -129,6 +129,7 @@ def ball_at_the_end(base: str, seed: int) -> tuple[kt.Mechanism, np.ndarray, np.
     return replace(tree, loops=(kt.Loop("ball", "spherical", body, "ground", *ends),)), place, q
 
 
+@everyday.long
 @pytest.mark.parametrize(
     ("base", "seed"), everyday.some([(base, seed) for seed in range(6) for base in ("revolute", "free")])
 )
@@ -159,6 +160,7 @@ def test_loops_of_random_trees_by_lagrange(base, seed):
     assert_close(found, expected, 1e-10 * np.abs(expected).max() * max(1.0, 1e-5 * condition), "qdd")
 
 
+@everyday.long
 @pytest.mark.parametrize("name", ["flexible_four_bar", "flexible_slider_crank"])
 def test_loops_by_the_denoc_matrices(name):
     """Find the accelerations of closed mechanisms with flexible bodies by dense equations with multipliers."""
@@ -211,6 +213,7 @@ def _energy_of_points(shape, w, v, e, de) -> float:
     return float(0.5 * points.mass @ (speed**2).sum(axis=1))
 
 
+@everyday.long
 def test_derivatives_are_those_of_lagrange():
     """Find the derivatives of inverse and forward dynamics by differentiating Lagrange's equations once more."""
     ca = pytest.importorskip("casadi")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from c_compiler import called, library, needs_compiler
 from kinetree.environments import policies
@@ -57,6 +58,7 @@ def test_a_compiled_policy_moves_as_in_its_environment(activation):
     assert_close(qd, run.qd[-1], 1e-11, "velocities")
 
 
+@everyday.long
 @pytest.mark.parametrize("name", ["ArmReach", "FourBar"])
 def test_simulate_runs_a_task_with_its_policy(name):
     """Simulate an episode with held actions: the task's own method gives the states and rewards of the environment."""

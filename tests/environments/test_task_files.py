@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import everyday
 import kinetree as kt
 from kinetree.environments.task_files import read_task
 from kinetree.environments.tasks import Continuous, Dynamics, Task
@@ -180,6 +181,7 @@ restitution = 0.2
 """
 
 
+@everyday.long
 def test_forces_and_contacts_of_files(tmp_path):
     """Drop a ball under a damper: it comes to rest on the ground, whose force is its weight less the mean action."""
     (tmp_path / "ball.toml").write_text(BALL)
@@ -205,6 +207,7 @@ def test_forces_and_contacts_of_files(tmp_path):
             read_task(tmp_path / "drop.toml")
 
 
+@everyday.long
 def test_values_by_name():
     """Compare values of bodies, joints, contacts and energies with the functions of the system."""
     robot = kt.load("quadruped")

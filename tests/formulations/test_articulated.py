@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import everyday
 import kinetree as kt
 from kinetree import InputError, System
 from strategies import examples, moving_mechanisms
@@ -47,6 +48,7 @@ def polymer(n: int) -> System:
     return kt.from_dh([row] * n, convention="modified", gravity=(0.0, 0.0, 0.0))
 
 
+@everyday.long
 def test_a_polymer():
     """Compare backbones with dense matrices, and a longer one in a batch with the compiled derivative, to 1e-12."""
     short, q = polymer(12), np.linspace(-2.9, 2.7, 12)

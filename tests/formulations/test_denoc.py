@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import everyday
 import flexible_mechanisms
 import kinetree as kt
 from interpreted import along, compute
@@ -47,6 +48,7 @@ def test_recursions_are_the_products_of_matrices(about, mechanism):
     assert_relatively_close(d.I, d.N_d.T @ d.Mtilde @ d.N_d + armature, 20 * EPS, "N_d^T M~ N_d")
 
 
+@everyday.long
 @BOTH
 @pytest.mark.parametrize("seed", range(3))
 def test_matrices_of_flexible_bodies(about, seed):

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import everyday
+
 THEORY = Path(__file__).resolve().parents[2] / "docs" / "theory"
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
+@everyday.long
 @pytest.mark.parametrize("page", ["denoc", "modules", "euler-joints"])
 def test_examples_print_what_the_page_says(page):
     """Run the blocks of a page in order and find the output of each in the text below it."""

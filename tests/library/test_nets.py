@@ -94,6 +94,7 @@ def test_what_is_refused(call, message):
     assert message in str(error.value)
 
 
+@everyday.long
 @pytest.mark.parametrize("make", [
     lambda: kt.rope_tree(0.6, 2, levels=2, joint="revolute", **ROPE),
     lambda: kt.net(2, 2, mesh=0.2, joint="revolute", **ROPE),

@@ -10,6 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+import everyday
 import kinetree as kt
 from tolerance import assert_close
 
@@ -46,6 +47,7 @@ def test_elastica(load, printed):
     assert_close(richer, exact, 1e-6, "extrapolated")
 
 
+@everyday.long
 def test_a_rod_hangs_as_a_beam():
     """Find the deflections of a stiff rod under its own weight, along y and z of a rectangle, and its twist."""
     section = ("rectangle", 0.02, 0.05)
@@ -69,6 +71,7 @@ def test_curved_and_tapered_rods():
     assert_close(depth, 9.81e-3 / 2.3 * integral, 1e-3 * depth, "cone")
 
 
+@everyday.long
 def test_frequencies_of_a_rod():
     """Find the first frequency of a cantilever."""
     rod = kt.rod(1.1, 24, E=7e10, rho=2700, section=("circle", 0.01), joint="revolute", gravity=(0.0, 0.0, 0.0))

@@ -14,6 +14,7 @@ import scipy.io
 import scipy.linalg
 import scipy.sparse
 
+import everyday
 import kinetree as kt
 from kinetree.formats.toml import read_toml_text
 from tolerance import assert_close
@@ -80,6 +81,7 @@ def test_a_reduced_lattice(tmp_path):
     assert_close([R[2, 1], R[0, 2], R[1, 0]], angles, 2 * np.abs(angles).max() ** 2, "rotation")
 
 
+@everyday.long
 def test_equations_are_those_of_lagrange(tmp_path):
     """Verify an arm with a lattice as a link."""
     shape = kt.ModalBody.read(saved(tmp_path), modes=13, damping=0.03)
@@ -206,6 +208,7 @@ def test_links_do_not_lead_out(tmp_path):
         kt.ModalBody.read(path)
 
 
+@everyday.long
 def test_unpacked_sizes_are_bounded(tmp_path):
     """Refuse a small .npz file of enormous zeros, and a file that is no archive."""
     path = tmp_path / "bomb.npz"
@@ -368,6 +371,7 @@ def test_damaged_numbers_of_a_body_give_a_body_or_an_error(tmp_path):
                 assert mechanism.hash
 
 
+@everyday.long
 def test_a_body_without_valid_deflections(tmp_path):
     """Simulate, save and report a body that states no largest deflections."""
     shape = replace(kt.ModalBody.read(saved(tmp_path), modes=13, damping=0.03), valid=())

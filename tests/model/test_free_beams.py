@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.formats.toml import read_toml_text
 from kinetree.formats.toml_writer import write_toml
@@ -51,6 +52,7 @@ def test_formulas_at_the_own_numbers():
     compare(free, {}, arm(TUBE, BAR, GIVEN))
 
 
+@everyday.long
 def test_formulas_at_other_numbers():
     """Change length, section, material and damping of beams, whose shapes stay the same functions of x / L."""
     free = kt.with_free(arm(TUBE, replace(BAR, tip_mass=0.0), GIVEN), "beam.b0.*", "beam.b1.*", "beam.b2.*")
@@ -66,6 +68,7 @@ def test_formulas_at_other_numbers():
     compare(free, values, arm(tube, bar, replace(GIVEN, EI=(30.0, 70.0), polar=0.002, mass_per_length=0.9)))
 
 
+@everyday.long
 def test_a_tip_mass_as_parameter():
     """Change a tip mass: with enough polynomials, the first frequencies are those of the beam with that mass."""
     bar = replace(BAR, modes=(6,), tip_mass=0.0)

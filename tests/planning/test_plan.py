@@ -208,6 +208,7 @@ def test_a_plan_is_a_warm_start():
         assert_close(again.cost, first.cost, 1e-4 * first.cost, "cost")
 
 
+@everyday.long
 def test_meshes_are_refined_where_errors_are():
     """Ask for smaller errors: estimates fall below the tolerance, and the replays come nearer to the goal."""
     missed = []

@@ -122,6 +122,7 @@ def test_a_finer_grid_changes_the_time_little():
     assert_close(usual, fine, 1e-3 * fine, "1000 intervals")
 
 
+@everyday.long
 @pytest.mark.parametrize("law", ["computed", "feedforward"])
 def test_torques_of_a_replay_are_within_the_limits(law):
     """Replay by simulate: torques stay within 1e-6 of the limits, one of them is always reached, the path is kept."""
@@ -137,6 +138,7 @@ def test_torques_of_a_replay_are_within_the_limits(law):
     assert names <= set(found.labels) and len(names) >= 2
 
 
+@everyday.long
 def test_a_public_arm_keeps_its_own_limits():
     """Move a UR5 along waypoints within the torques and velocities of its file, and replay it."""
     files = [file for file in public_robots() if file.name == "ur5_robot.urdf"]
@@ -156,6 +158,7 @@ def test_a_public_arm_keeps_its_own_limits():
     assert_close(run.q[-1], way[-1], 1e-5, "end")
 
 
+@everyday.long
 def test_a_closed_mechanism_is_timed_by_its_actuated_joints():
     """Turn a crank with a limited torque and a limited speed of the output, and replay it."""
     bars = kt.load("four_bar")
@@ -232,6 +235,7 @@ def test_a_payload_takes_time():
         kt.time_optimal(free, POINTS, {"torque": TORQUES}, parameters={"load": 2.5}, knots=300)
 
 
+@everyday.long
 def test_the_map_of_payloads_is_that_of_a_sweep():
     """Find the largest load that torques hold at each position by two calls, and by rebuilt arms one by one."""
     free = kt.with_payload(ARM, "tool", kt.Parameter("load", 0.0, free=True))

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.environments.spaces import gymnasium_classes
 from kinetree.errors import InputError
@@ -62,6 +63,7 @@ print([file.name for file in draw_demo(demo, __import__("pathlib").Path("."))])
 """
 
 
+@everyday.long
 def test_a_base_installation_computes_and_writes_pages_without_matplotlib(tmp_path):
     """Load, simulate and write pages without matplotlib; figures name the command that installs it."""
     done = subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import fake_cuda
 import host_gpu
 import kinetree as kt
@@ -77,6 +78,7 @@ def test_samples_have_parameters_times_and_strides():
     assert_close(found[1].host, own(q, qd, t)[1], 1e-11, "times by name")
 
 
+@everyday.long
 def test_contacts_step_on_the_gpu():
     """Let a quadruped drop on its feet, with impulses that are passed on, and left out at first."""
     robot = quadruped()

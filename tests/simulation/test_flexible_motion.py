@@ -10,6 +10,7 @@ import scipy.linalg
 from numpy.polynomial import legendre
 from scipy.integrate import solve_ivp
 
+import everyday
 import kinetree as kt
 from kinetree.model.beam_shapes import bending_roots
 from tolerance import assert_close
@@ -267,6 +268,7 @@ def test_stiff_beams_get_a_stiff_method():
     assert run.method == "rodas5p"
 
 
+@everyday.long
 def test_modes_of_a_robot_with_a_flexible_link():
     """Find the frequencies of a cantilever as those of small motions of the mechanism."""
     beam = kt.Beam(1.7, EI=23.0, mass_per_length=0.61, modes=(7, 0))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import host_gpu
 import kinetree as kt
 from assembler import assembled, needs_ptxas
@@ -111,6 +112,7 @@ def test_momentum_with_loops_is_kept_to_rounding(method):
     assert_close(rates, np.zeros((6, 5)), 1e-11, "rates of the loop")
 
 
+@everyday.long
 def test_momentum_with_loops_on_a_gpu(monkeypatch):
     """Let it spin in the code of a GPU, by all methods that are computed there."""
     host_gpu.install(monkeypatch)
@@ -135,6 +137,7 @@ def test_momentum_with_loops_in_exported_code(method, tmp_path):
     assert_close(last, system.momentum(q, qd)[3:], 2e-12, "momentum")
 
 
+@everyday.long
 @pytest.mark.parametrize("method", ["rk4", "euler", "gauss"])
 def test_derivatives_of_floating_loops(method):
     """Compare derivatives of runs of the four-bar, forward and in reverse, with differences by velocities."""

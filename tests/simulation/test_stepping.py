@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+import everyday
 import gpu_on_cpu
 import kinetree as kt
 from assembler import assembled, needs_ptxas
@@ -282,6 +283,7 @@ def test_steps_have_derivatives(name, method):
     )
 
 
+@everyday.long
 def test_derivatives_of_steps_that_have_none():
     """Name what has no derivatives: contacts, several times, and wrong numbers of arrays and tangents."""
     arm, robot = kt.load("planar_2r"), quadruped()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import everyday
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.simulation.acting.references import sampled
@@ -164,6 +165,7 @@ def test_paths_keep_their_shape():
         assert max(away) < 2e-4
 
 
+@everyday.long
 def test_a_driven_run_follows_waypoints_natively():
     """Drive two joints by one reference of two columns, against its values in NumPy."""
     arm = kt.load("planar_2r")

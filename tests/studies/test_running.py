@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import everyday
 import killed_study
 import kinetree as kt
 from killed_study import contents, settled
@@ -268,6 +269,7 @@ def small(path, measure, **options):
     return kt.study(kt.load("press"), over, measures={"x": measure}, store=path, progress=False, **SMALL | options)
 
 
+@everyday.long
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -335,6 +337,7 @@ def test_what_has_no_content_is_refused_for_a_store(tmp_path):
         assert found.complete and found.plan.hash is None and found.save(tmp_path / "s.npz")
 
 
+@everyday.long
 def test_a_full_disk_keeps_what_is_done(undisturbed, tmp_path, monkeypatch):
     """Report a disk without space with the path, and go on when there is some."""
     replace_file, count = os.replace, []

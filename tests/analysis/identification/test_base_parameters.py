@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import everyday
 import kinetree as kt
 from closed_mechanisms import library_state
 from kinetree import InputError, ModelError, System
@@ -72,6 +73,7 @@ def peer_columns(model) -> np.ndarray:
     return np.concatenate([pin.computeJointTorqueRegressor(model, data, *x).copy() for x in states])
 
 
+@everyday.long
 def test_a_four_bar_with_driven_crank():
     """Count the base parameters of a four-bar by the torque of its crank, as differences of that torque do."""
     bar = kt.load("four_bar")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import everyday
 import kinetree as kt
 from closed_mechanisms import closed_mechanisms, library_state, motion
 from kinetree import InputError, System, UnknownNameError
@@ -58,6 +59,7 @@ def test_closed_mechanisms_by_their_actuated_joints(name):
     check_actuated(*library_state(name, 3))
 
 
+@everyday.long
 @given(closed_mechanisms(most=4))
 @examples(20)
 def test_random_closed_mechanisms(given_):

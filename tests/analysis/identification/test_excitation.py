@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree import InputError, System, UnreachableError
 from kinetree.analysis.identification import excitation as module
@@ -51,6 +52,7 @@ def test_the_condition_falls_and_is_that_of_the_estimate():
     assert str(FOUND).startswith("planar_2r: 5 harmonics in 6 s for 13 base parameters; condition")
 
 
+@everyday.long
 def test_torques_stay_within_limits():
     """Give drives that are weak, and find a motion that they can make."""
     weak = limited(lower=-3.0, upper=3.0, velocity=6.0, effort=2.6)

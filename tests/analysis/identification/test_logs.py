@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree import InputError
 from kinetree.analysis.identification.logs import read_log
@@ -268,6 +269,7 @@ def plain():
     return identified(tau=TAU)
 
 
+@everyday.long
 def test_signs_and_zeros_of_positions():
     """Count positions of two joints the other way round, and one from another zero, and find the same residuals."""
     assert not plain().findings
@@ -282,6 +284,7 @@ def test_signs_and_zeros_of_positions():
     assert_close(turned.relative_residuals, plain().relative_residuals, 0.03, "residuals")
 
 
+@everyday.long
 def test_currents_without_gains():
     """Find gains of currents from the masses of the model, one of them negative, and the same residuals."""
     found = identified(current=TAU / GAINS * [1.0, 1.0, 1.0, -1.0, 1.0, 1.0])
@@ -293,6 +296,7 @@ def test_currents_without_gains():
     assert_close(milli.relative_residuals, plain().relative_residuals, 0.02, "residuals of mA")
 
 
+@everyday.long
 def test_what_currents_alone_say_of_gains():
     """Give ratios of gains with intervals that hold the true ones, and name gains that rest on the model."""
     found = identified(current=TAU / GAINS)
@@ -335,6 +339,7 @@ def test_joints_in_the_order_of_their_names():
     assert_close(found.validation[0].measured.std(axis=0), tau.std(axis=0), 0.02, "joints")
 
 
+@everyday.long
 def test_rounded_positions_of_a_periodic_motion():
     """Find the motion below the noise of rounding, whose spectrum has lines where a motion repeats."""
     found = identified(q=np.round(np.degrees(Q), 2) * np.pi / 180.0, tau=TAU)
@@ -342,6 +347,7 @@ def test_rounded_positions_of_a_periodic_motion():
     assert found.relative_residuals.max() < 0.1  # 0.078, and 0.043 with the noise that is not rounded
 
 
+@everyday.long
 def test_torques_of_motors_before_gears():
     """Find that torques have another size than the model's, and gains as of currents."""
     found = identified(tau=TAU / 90.0)
@@ -350,6 +356,7 @@ def test_torques_of_motors_before_gears():
     assert_close(found.gains[:3] * 1.2 / 90.0, np.ones(3), 0.05, "ratios, up to the mass")
 
 
+@everyday.long
 def test_rest_and_limits_of_drives_are_left_out():
     """Stop for a while under friction that may be anything, and saturate a drive, and find the residuals of motion."""
     t = np.arange(0.0, 50.0, 0.01)

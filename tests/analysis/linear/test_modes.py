@@ -71,6 +71,7 @@ def test_equilibrium_of_a_long_chain_is_the_catenary_of_its_links():
     assert_close(rise, np.full(88, rise.mean()), 1e-9 * np.abs(slopes).max(), "slopes of a catenary of links")
 
 
+@everyday.long
 def test_equilibrium_of_a_long_chain_with_springs():
     """Balance a rope of 70 links that is clamped at an angle and bent by a torque, against its compiled torques."""
     rope = kt.rope(1.9, 70, mass_per_metre=0.31, radius=0.01, bending=0.42, gravity=(3.1, 1.3, -9.2))

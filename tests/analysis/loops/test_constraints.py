@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_mechanisms import library_state
 from tolerance import assert_close
@@ -74,6 +75,7 @@ def test_consistent_motions_are_taken(case):
     assert_close(same, qdd, 1e-8 * SPEED**2, "accelerations of a batch")
 
 
+@everyday.long
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e5])
 def test_tappet_at_its_highest_point(size):
     """Compare the force under a tappet at 90 degrees with - m e w^2, for mechanisms of any size."""

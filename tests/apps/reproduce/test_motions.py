@@ -127,6 +127,7 @@ def test_an_integrator_that_stops_says_so():
         second_route.follow(lambda t, q, qd: 10.0 * qd**2, start, np.linspace(0.0, 1.0, 101))
 
 
+@everyday.long
 def test_a_fall_in_which_only_one_joint_moves_is_no_figure(tmp_path, short):
     """Fall from the printed start of figure 6: only joint 3 moves, which is not reproduced; draw a fall beside it."""
     outcome = made("saha2013-figure-6", tmp_path)

@@ -50,6 +50,7 @@ def test_forward_dynamics_is_counted_without_lumped_masses(tmp_path):
     assert "Walker and Orin (1982), n = 6: printed (633, 480), by the formula (633, 475)" in outcome.reason
 
 
+@everyday.long
 def test_spurious_eigenvalues_of_flexible_arms(tmp_path):
     """Compare eigenvalues that should be zero, of arms that are stand-ins, which cannot reproduce the paper."""
     (entry,) = reproduce.select_entries(["saha2013-flexible-systems"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from browser import needs_browser, served, typed, until
 from kinetree.apps.studio.actions import ACTIONS
@@ -32,6 +33,7 @@ def studio_tab(tmp_path) -> Studio:
     return studio
 
 
+@everyday.long
 def test_bodies_have_the_masses_of_their_shapes(studio_tab):
     """Add a box by density, a cylinder, a sphere and a point by mass: centers and inertias are those of the solids."""
     shapes = [
@@ -58,6 +60,7 @@ def test_bodies_have_the_masses_of_their_shapes(studio_tab):
     assert [f.name for f in arm.mechanism.frames] == [f"link{k}_end" for k in range(1, 6)]
 
 
+@everyday.long
 def test_a_body_keeps_what_it_carries(studio_tab):
     """Change a shape, a joint and a parent: what stands at the end of the body follows, the others stay."""
     made(studio_tab, do="add", parent="link1", at=[0.3, 0, 0], shape={"kind": "rod", "length": 0.25})
@@ -75,6 +78,7 @@ def test_a_body_keeps_what_it_carries(studio_tab):
     assert len(made(studio_tab, do="remove", body="link2").mechanism.bodies) == 1
 
 
+@everyday.long
 def test_rings_close_and_have_springs(studio_tab):
     """Close a four-bar of three rods, with a spring: its loop is that of the library's kind; remove both again."""
     made(studio_tab, do="new", template="link")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import host_gpu
 import kinetree as kt
 from contacted import HILLS, outputs, touching
@@ -88,6 +89,7 @@ def assert_same(a: kt.Trajectory, b: kt.Trajectory, bound: float, label: str, to
     assert max(a["contact_residuals"].max(), b["contact_residuals"].max()) < 1e-10
 
 
+@everyday.long
 def test_loops_over_contacts_give_the_same_motion(monkeypatch):
     """Let a crowd fall, with rims, edges, hills, a moving surface and both laws, by loops and contact by contact."""
     system, q, qd = crowd()
@@ -96,6 +98,7 @@ def test_loops_over_contacts_give_the_same_motion(monkeypatch):
     assert_same(loops, each, 1e-9, "a crowd")
 
 
+@everyday.long
 def test_loops_of_mechanisms_stay_closed(monkeypatch):
     """Press points of a four-bar onto a floor: the loop answers to each of their impulses, as with few contacts."""
     bar = kt.load("four_bar")
@@ -136,6 +139,7 @@ def lever() -> tuple[kt.System, np.ndarray, np.ndarray]:
     return system, q, qd
 
 
+@everyday.long
 def test_a_contact_that_impulses_close_is_found_in_the_same_step(monkeypatch):
     """Hit a lever, whose tip would go through the floor within the step: the limits grow until it is among the near."""
     system, q, qd = lever()
@@ -146,6 +150,7 @@ def test_a_contact_that_impulses_close_is_found_in_the_same_step(monkeypatch):
     assert missed.status.startswith("doubtful") and missed["contact_gaps"][-1, 1] < loops["contact_gaps"][-1, 1] - 2e-4
 
 
+@everyday.long
 def test_a_lane_depends_on_its_own_contacts_alone(monkeypatch):
     """Run a state alone and beside ten others, and find the same bits."""
     system, q, qd = crowd()
@@ -192,6 +197,7 @@ def test_contacts_beyond_the_memory_are_reported(monkeypatch):
     assert run.contact.residuals["signorini"] == 1.0
 
 
+@everyday.long
 @pytest.mark.parametrize(("dtype", "bound"), [("float64", 1e-8), ("float32", 2e-2)])
 def test_many_contacts_on_a_gpu(monkeypatch, dtype, bound):
     """Let tables fall on twelve points on a stand-in for a GPU, and find the motion of native code."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree import InputError
 from kinetree.experiments import read_experiment
@@ -141,6 +142,7 @@ def test_the_own_forces_of_a_tree_are_compensated():
         assert off < error if error else off > 1e-3
 
 
+@everyday.long
 def test_batches_exports_and_derivatives_follow(tmp_path):
     """Find the same bits in a batch, code in C, and derivatives of runs as by differences of runs."""
     system = kt.load("four_bar")

@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
+import everyday
 import kinetree as kt
 from kinetree.formats.toml import read_toml_text
 from kinetree.formats.toml_writer import write_toml
@@ -161,6 +162,7 @@ def test_torques_of_an_arm():
     assert_close(batch.q[1], driven.q, 1e-8, "batch")
 
 
+@everyday.long
 def test_circuits_beside_all_joints():
     """Agree with all formulations on a tree with rotors and circuits."""
     for seed in (2, 5):

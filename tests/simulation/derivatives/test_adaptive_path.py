@@ -103,6 +103,7 @@ def test_running_costs_torques_and_gains(method):
     assert g.torques.shape == (3, 1) and np.isfinite(g.run["control"]).all()
 
 
+@everyday.long
 def test_batches_have_the_bits_of_single_runs(monkeypatch):
     """Return for a row of a batch, whose runs take different steps, the bits of the run alone."""
     system = pendulum()

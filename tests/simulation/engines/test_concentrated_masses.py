@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+import everyday
 import kinetree as kt
 from kinetree.simulation.engines import time_stepping
 from tolerance import assert_close
@@ -43,6 +44,7 @@ def test_a_foot_that_sticks_is_a_pivot(inertia) -> None:
     assert 1.8 < errors[0] / errors[1] < 4.3  # of the first or second order, as for other inertias
 
 
+@everyday.long
 @pytest.mark.parametrize("inertia", [3e-5, 1e-7, 1e-9])
 def test_loops_over_contacts_keep_a_foot_in_place(inertia, monkeypatch) -> None:
     """Turn the leg by the code for many contacts, which has loops over them, and find the same angle."""
@@ -56,6 +58,7 @@ def test_loops_over_contacts_keep_a_foot_in_place(inertia, monkeypatch) -> None:
     assert_close(found[1], found[0], 1e-9 + 1e-16 / inertia, "angle by loops [rad]")
 
 
+@everyday.long
 @pytest.mark.parametrize("units", [(1e-6, 1.0, 1.0), (1.0, 1e6, 1.0), (3.7e4, 2.3e-8, 0.013)])
 @pytest.mark.parametrize("inertia", [3e-5, SMALL])
 def test_units_do_not_change_the_verdict(units, inertia) -> None:

@@ -62,6 +62,7 @@ def test_floating_trees_take_the_native_steps(method, root):
     assert_close(run.qd, native.qd, 1e-10, "qd")
 
 
+@everyday.long
 @pytest.mark.parametrize("method", ["rk4", "euler", "implicit_euler", "implicit_midpoint"])
 def test_a_long_floating_chain_keeps_its_momentum(method):
     """Let two batches of a chain of 70 links on a free body spin, and find their momenta and straight lines."""

@@ -94,6 +94,7 @@ def assert_work_of_steps(system: kt.System, contacts: list[kt.Contact], run: kt.
     assert_close(work / before, change / before, 1e-10, "work of the impulses of steps")
 
 
+@everyday.long
 def test_the_energy_lost_at_impacts_is_the_work_of_impulses(impacts) -> None:
     """Run into the ground from event to event, with reduced restitution, and find the energy in the impulses."""
     system, q, qd, contacts = falling(GAINING[0])

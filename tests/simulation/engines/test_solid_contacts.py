@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
+import everyday
 import host_gpu
 import kinetree as kt
 from kinetree.contact_geometry import candidates
@@ -167,6 +168,7 @@ def stack(count: int, friction: float, *, turn: float = 0.0, angle: float = 0.0)
     return system, contacts, q
 
 
+@everyday.long
 @pytest.mark.parametrize("turn, angle, options", [
     (0.3, 0.25, STEPS),
     *(pytest.param(*x, y, marks=pytest.mark.slow)
@@ -226,6 +228,7 @@ def gripper() -> tuple[kt.System, np.ndarray]:
     return system, q
 
 
+@everyday.long
 @pytest.mark.parametrize("thing, options", [
     ("sphere", STEPS),
     *(pytest.param(*x, marks=pytest.mark.slow) for x in (("sphere", EVENTS), ("box", EVENTS), ("box", STEPS))),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import everyday
 import kinetree as kt
 from forces_by_numpy import energy, rates_of, slope, torques
 from interpreted import compute, derivative, program, relative
@@ -102,6 +103,7 @@ def test_small_displacements_follow_the_diagonal_law():
     assert_close(np.diag(moved.dqd[-1, :, :6]), -1e-3 * np.array([*G, *K]) / (0.2, 0.3, 0.4, 2.0, 2.0, 2.0), 1e-4)
 
 
+@everyday.long
 def test_native_code_agrees():
     """Compile the rates under a bushing with all coefficients, and compare with the interpreter."""
     compiled = rates(ForcedMechanism(TREE, [replace(SPRINGS, damping=C, torsional_damping=D)]))

@@ -44,6 +44,7 @@ def stepped(system: kt.System, q, qd, *, dt: float = 1e-3, times=(0.0, 0.2, 0.4)
     return kt.simulate(system, q, qd, times=list(times), method="moreau", dt=dt)
 
 
+@everyday.long
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
 def test_the_impact_of_a_wedged_body_is_plastic(device, monkeypatch):
     """Let bodies strike at several velocities with a restitution that no impulse can give, and find them at rest."""

@@ -235,6 +235,7 @@ def test_public_robots(base, tmp_path):
             assert_close(found, function(s.q, s.qd, s.tau), 20 * EPS * scale, f"{name} of {system.mechanism.name}")
 
 
+@everyday.long
 def test_launches_fit_shared_memory():
     """Give blocks whole warps, and shared memory only to wide rows and to programs that exceed the registers."""
     narrow, wide = kt.load("stanford"), kt.System(random_mechanism(("revolute",) * 30, range(-1, 29), 2))
