@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from flexible_mechanisms import two_link_arm
 from kinetree.model.flexible import modal_entries
@@ -126,6 +127,7 @@ def test_computed_torque_of_a_flexible_four_bar():
         kt.simulate(bar, q, duration=0.1, control=kt.FeedForward(kt.Hold([q[k]]), actuated=[drive]))
 
 
+@everyday.long
 def test_load_reports_list_joints_and_nodes(arm):
     """List drives of joints, and bearing loads of joints and nodes, but not the modes."""
     run = kt.simulate(arm, arm.neutral(), duration=0.05, control=kt.PD(900.0, 60.0, kt.Hold([0.1, 0.2, 0.0])))

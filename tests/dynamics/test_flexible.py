@@ -17,7 +17,8 @@ from kinetree.runtime.singularity import weightless_joints
 from tolerance import assert_close
 
 SEEDS = everyday.some(range(24))
-CASES = everyday.some([(base, seed) for seed in range(24) for base in ("revolute", "free")])
+ALL = [(base, seed) for seed in range(24) for base in ("revolute", "free")]
+CASES = everyday.seldom(ALL, ALL[1:])
 
 
 @pytest.mark.parametrize(("base", "seed"), CASES)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import everyday
 import kinetree as kt
 from kinetree import InputError, System
 from strategies import examples, moving_mechanisms, random_mechanism
@@ -29,6 +30,7 @@ def assert_same(arm: System, convention: str) -> None:
             assert_close(again.pose(q, at), expected, 1e-12 * max(1.0, np.abs(expected).max()), "frame")
 
 
+@everyday.long
 @given(moving_mechanisms(["revolute", "prismatic", "fixed"], most=6, armature=False))
 @examples(60)
 def test_any_tree_has_a_modified_table(mechanism):

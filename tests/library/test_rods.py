@@ -31,6 +31,7 @@ def elastica(load: float) -> tuple[float, float]:
     return float(shoot(start)[2]), float(shoot(start)[3])
 
 
+@everyday.long
 @pytest.mark.parametrize(("load", "printed"), [(1.0, 0.30172), (5.0, 0.71379), (10.0, 0.81061)])
 def test_elastica(load, printed):
     """Find the tip of the elastica with errors of the second order, and by extrapolation to 1e-6."""

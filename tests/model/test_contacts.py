@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.errors import ModelError
 from kinetree.model import Body, Contact, Joint, Parameter, Placement, Surface, build_mechanism, parse
@@ -115,6 +116,7 @@ def test_parameters_in_contacts() -> None:
     assert str(made.contacts[0].friction) == "mu"
 
 
+@everyday.long
 def test_places_of_contacts_may_be_free() -> None:
     """Let a block fall on a corner whose place is a free parameter: it rests as with the number itself."""
     place = Placement(translation=("0.1", "0", "-h"))

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
+import everyday
 import kinetree as kt
 from kinetree.algebra.vectors import from_moments
 from kinetree.analysis.loops.kinematics import LoopKinematics
@@ -329,7 +330,7 @@ CASES = {
 
 
 @needs_node
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", everyday.seldom(CASES, ["kernels"]))
 def test_numbers_of_the_page_are_the_library_s(tmp_path, name):
     """Run the comparisons of one file in Node, which reads the library's numbers."""
     path = tmp_path / "cases.json"

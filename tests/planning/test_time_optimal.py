@@ -88,6 +88,7 @@ def test_a_pendulum_swings_up_as_in_its_phase_plane():
     assert_close(found.duration, expected, 1e-3 * expected, "duration")
 
 
+@everyday.long
 def test_two_links_are_as_fast_as_a_dynamic_program():
     """Compare with brute force over a grid of speeds, whose accelerations follow from M, C and g of the arm."""
     path = kt.TimedPath(POINTS, velocity=1.0, acceleration=1.0).path

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+import everyday
 import kinetree as kt
 from kinetree.reports.catalogue import read_catalogue_text
 from kinetree.reports.motors import winding_temperature
@@ -187,6 +188,7 @@ def bent():
     return kt.load_report(kt.simulate(arm, arm.neutral(), times=np.linspace(0, 0.4, 81)))
 
 
+@everyday.long
 def test_deflections_of_a_run(bent):
     """Find the deflections of nodes from the shapes of their beams, and those of all bodies."""
     run, found = bent.run, {x.name: x for x in bent.deflections}

@@ -75,6 +75,7 @@ def hub(**options) -> kt.System:
     return kt.System(kt.build_mechanism("hub", [body], [kt.Joint("hub", "revolute", "ground", "boom")], gravity=STILL))
 
 
+@everyday.long
 @pytest.mark.parametrize(
     ("speed", "out", "along"),
     [(0, 3.5160153, 3.5160153), (2, 4.1373196, 3.6217970), (6, 7.3603730, 4.2632254), (12, 13.1701505, 5.4270493)],
@@ -158,6 +159,7 @@ def second_model(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return tip @ found[0][:5], tip @ found[1][:5]
 
 
+@everyday.long
 def test_spin_up():
     """Spin a beam up: its tip lags as in a second model, and without foreshortening it leaves the linear range."""
     times = np.linspace(0.0, 20.0, 81)

@@ -98,6 +98,7 @@ def ring(method: str) -> tuple[kt.System, np.ndarray, np.ndarray]:
     return system, q, system.consistent_speeds(q, {"root": (6.0, -7.0, 4.0, 0.7, -1.2, 0.6), "ja": 5.0})
 
 
+@everyday.long
 @pytest.mark.parametrize("method", FIXED)
 def test_momentum_with_loops_is_kept_to_rounding(method):
     """Let a four-bar spin in free flight: its loop is closed, and its center of mass moves straight."""

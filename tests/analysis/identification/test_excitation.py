@@ -64,6 +64,7 @@ def test_torques_stay_within_limits():
         kt.excitation(feeble, starts=3, columns=())
 
 
+@everyday.long
 def test_loops_follow_within_their_limits(monkeypatch):
     """Excite a four-bar by its crank, whose other joints stay within limits of their own."""
     monkeypatch.setattr(module, "STEPS", 4)

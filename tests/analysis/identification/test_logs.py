@@ -316,6 +316,7 @@ def test_what_currents_alone_say_of_gains():
     assert known.estimated_gains is None and "ratio" not in str(known)
 
 
+@everyday.long
 def test_the_verdict_is_that_of_held_out_data():
     """Say whether held-out torques confirm the model, and name the joints where they do not."""
     assert plain().verdict.startswith("validated: residuals of held-out torques are ")

@@ -55,6 +55,7 @@ def test_two_pendulums():
     assert str(found).splitlines()[0] == "mode  frequency [Hz]  damping  shape"
 
 
+@everyday.long
 def test_equilibrium_of_a_long_chain_is_the_catenary_of_its_links():
     """Hang 90 links, more than derivatives are compiled for, between two points: the slopes of links rise linearly.
 

@@ -115,6 +115,7 @@ def test_the_four_bar_is_solved_as_in_the_paper():
     assert arm.subsystems(["crank"]) is recursion and arm.subsystems().actuated == ("crank",)
 
 
+@everyday.long
 def test_a_row_of_four_bars_is_solved_from_its_end_at_linear_cost():
     """Solve loop by loop, the far end first; a bar more costs the same everywhere, in one system ever more."""
     arm = kt.n_four_bars(3)

@@ -263,6 +263,7 @@ def four_bar_by_hand(angle, output, coupler):
     return J1 + m1 * c1**2 + (J2 + m2 * c2**2) * r**2 + J3 * s**2 + m3 * center
 
 
+@everyday.long
 def test_the_explicit_inertia_of_a_four_bar():
     """Derive the inertia of [Saha2013]'s four-bar by hand, with lengths as symbols, and find it exactly."""
     made = kt.load("four_bar").equations("inertia_matrix", symbols="all").reduced("crank")

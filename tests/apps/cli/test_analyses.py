@@ -9,6 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
+import everyday
 import kinetree as kt
 from command_line import run, words
 from kinetree.analysis.verify.comparisons import NotRun
@@ -115,6 +116,7 @@ def test_functions_are_named_after_the_model(capsys):
     assert "no function 'gravity'; did you mean 'gravity_torque'?" in capsys.readouterr().err
 
 
+@everyday.long
 def test_denoc_matrices_in_symbols_and_numbers(capsys):
     """Print DeNOC matrices as formulas, in LaTeX, and as numbers at the neutral position."""
     pytest.importorskip("sympy")

@@ -63,6 +63,7 @@ def test_spurious_eigenvalues_of_flexible_arms(tmp_path):
     assert all(0.0 < float(row[2]) < 1e-2 for row in rows)  # 3e-5 to 5e-4
 
 
+@everyday.long
 def test_several_algorithms_are_counted_and_drawn(tmp_path, monkeypatch):
     """Draw figure 20: at 6 degrees of freedom composite bodies cost less than the recursion, at 12 they do not."""
     monkeypatch.setattr(saha2013, "DEGREES", (6, 12))

@@ -55,6 +55,7 @@ def test_the_biped_walks(walked):
     assert np.abs(run.q[:, 2] + np.pi / 2).max() < 0.06
 
 
+@everyday.long
 def test_measures_of_transport(walked):
     """Find distance, weight and works of a short walk, and refuse runs without whole periods."""
     robot, gait, run = walked

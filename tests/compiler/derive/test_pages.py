@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import everyday
 from kinetree.compiler.derive import build
 from kinetree.compiler.derive.build import values_in_use
 from kinetree.compiler.ir.operations import Op
@@ -17,6 +18,7 @@ from tolerance import assert_close
 WRT = ("q", "qd", "tau")
 
 
+@everyday.long
 def test_motions_are_computed_twice_where_many_values_are_in_use(monkeypatch: pytest.MonkeyPatch):
     """Allow no value in use, and find more operations but the same functions, fewer values in use, the same results."""
     mechanism = random_mechanism(["free", *["revolute"] * 6], [-1, 0, 1, 2, 0, 4, 5], 4)

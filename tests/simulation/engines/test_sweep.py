@@ -182,6 +182,7 @@ def test_every_method_is_swept() -> None:
     assert {m.name for m in METHODS.values() if not m.adaptive} == set(FIXED)
 
 
+@everyday.long
 @pytest.mark.parametrize("engine", everyday.only(ENGINES, ("euler", "gauss", "moreau", "auto")))
 def test_a_few_random_mechanisms(engine) -> None:
     """Let two random mechanisms fly with each engine."""
