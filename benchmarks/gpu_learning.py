@@ -26,11 +26,9 @@ from report import Table
 from robot_files import ROBOTS
 
 PRECISIONS = ("float32", "float64")
-ENVS = dict.fromkeys(("CartPole", "Acrobot", "Pendulum"), 1 << 23)
-ENVS |= {f"quadruped, {name}": 1 << 22 for name in ("standing", "random actions")}
+ENVS = {"CartPole": 1 << 23, "Acrobot": 1 << 23, "Pendulum": 1 << 23}
 MANY = 1 << 20
-"""The environments of the other tasks. A multiprocessor runs 256 quadrupeds at a time, so that of a million, 3 % of the
-time only the last ones run."""
+"""The environments of the other tasks."""
 TARGETS = {"CartPole": 5.0, "UR5 reach": 1.0, "quadruped, standing": 0.1, "quadruped, random actions": 0.1}
 """The billions of steps per second to reach."""
 SETTLED, STEPS = 60, 20
@@ -95,8 +93,7 @@ def section(quick: bool) -> Section:
                  "of the peak", "registers", "local memory [B]"),
                 tuple(rows),
                 f"{device.name}: action, motion, observation (float32), reward, ends and new starts with random "
-                f"numbers in one launch, of {ENVS['CartPole']:,} environments of the classics, "
-                f"{ENVS['quadruped, standing']:,} quadrupeds, and {MANY:,} others. "
+                f"numbers in one launch, of {ENVS['CartPole']:,} environments of the classics and {MANY:,} of others. "
                 f"Bytes are those that a step reads and writes, beside a copy on this GPU at {copied:,.0f} GB/s; "
                 "operations are those outside of conditions, with one turn of each solution of contacts, beside one "
                 "per cycle and lane. A step of the quadruped has four time steps with hard contact, in which threads "
