@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 import warnings
@@ -229,6 +230,23 @@ assert "kinetree" not in sys.modules
 print(gymnasium.make_vec("kinetree.environments:kinetree/Pendulum-v0", num_envs=3))
 print(gymnasium.make("kinetree/Pendulum-v0", precision="float32").unwrapped)
 """
+
+
+def test_tasks_need_no_gymnasium(tmp_path):
+    """Step a batch in a process whose Gymnasium cannot be imported; its own interface says so."""
+    (tmp_path / "gymnasium.py").write_text("raise ImportError('damaged')\n")
+    program = """
+import kinetree as kt
+from kinetree.environments.vector import Batch, named_task
+print(Batch(named_task("Pendulum"), 2).reset(1).shape)
+try:
+    kt.env("Pendulum")
+except kt.InputError as error:
+    print(error)
+"""
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=given)
+    assert done.stdout.splitlines()[0] == "(2, 3)" and "Environments need the package gymnasium" in done.stdout
 
 
 def test_gymnasium_finds_the_tasks_by_name():

@@ -4,9 +4,10 @@ The import registers the tasks with Gymnasium, where that is installed, so that 
 gymnasium.make("kinetree.environments:kinetree/CartPole-v0").
 """
 
-from importlib.util import find_spec
+from contextlib import suppress
 
-if find_spec("gymnasium") is not None:
-    from .vector import register
+from .._support.optional import PackageMissing
+from .vector import register
 
+with suppress(PackageMissing):  # tasks and batches need no Gymnasium; what needs it says so
     register()
